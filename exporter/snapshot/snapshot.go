@@ -1,0 +1,50 @@
+// Package snapshot keeps the node's picture at one instant, and takes a new one when it is too old.
+package snapshot
+
+import (
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// Snapshot is the node at one instant. It is never changed once published.
+type Snapshot struct {
+	Taken   time.Time
+	Devices []Device        // by vendor and index; one that does not answer is there, without readings
+	Host    *telemetry.Host // nil when nothing reads the host
+	Self    telemetry.Self
+	Health  Health
+}
+
+// Device is one device at that instant.
+type Device struct {
+	Identity *telemetry.Identity
+	Labels   *metric.Labels // who the device is; on its counters, whose identity must not change with its owner
+	Owned    *metric.Labels // the same and who owns it; on its gauges
+	Read     telemetry.Device
+}
+
+// Health is how reading went, since the exporter started.
+type Health struct {
+	Reads   uint64 // rounds of reading
+	Sources []SourceHealth
+	Faults  []Fault
+}
+
+// SourceHealth is how one source is.
+type SourceHealth struct {
+	Name     string
+	State    telemetry.SourceState
+	Err      string            // why it is not serving
+	Devices  int               // it lists
+	Duration *metric.Histogram // seconds, per device and read
+}
+
+// Fault counts readings that failed where a number was to be expected.
+type Fault struct {
+	Source string
+	Metric string // "*" when the whole device was not read
+	Reason string
+	Count  uint64
+}

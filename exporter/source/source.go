@@ -1,0 +1,56 @@
+// Package source says what a source of telemetry is. Each driver is one package below this one.
+package source
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// Why a source does not open, beside its driver's own errors.
+var (
+	ErrAbsent  = errors.New("no such hardware or driver on this machine") // tried again later
+	ErrUnbuilt = errors.New("not part of this build")                     // never tried again
+)
+
+// Source is one driver, as a value that documents itself.
+type Source struct {
+	Name string // as written under sources: in the spec
+	Doc  string // one line
+	// Open reaches the driver. It may hang with it; whoever calls it does not wait for it in a scrape.
+	Open func(context.Context) (Reader, error)
+}
+
+// Reader is an opened source.
+type Reader interface {
+	// Devices lists the devices that are there now. One that was listed before is the same value
+	// as before. An error means the driver is gone: the Reader is then closed and opened again.
+	Devices(context.Context) ([]Device, error)
+	// Close frees everything held of the driver. No Device is used during or after it.
+	Close() error
+}
+
+// Device reads one device. Its methods are never called at the same time.
+type Device interface {
+	// Identity is fixed while the Device lives.
+	Identity() *telemetry.Identity
+	// Read fills the buffer with what the driver says now. What failed alone says so in its Value;
+	// a returned reason means that the whole device could not be read.
+	Read(context.Context, *telemetry.Device) *metric.Reason
+}
+
+// Sampled is a Device that must be looked at between reads for its counters to be right,
+// because its driver forgets.
+type Sampled interface {
+	Device
+	Sample(context.Context)
+	SamplePeriod() time.Duration
+}
+
+// HostReader is a Reader that reads the host itself.
+type HostReader interface {
+	ReadHost(context.Context, *telemetry.Host) *metric.Reason
+}

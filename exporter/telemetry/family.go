@@ -1,0 +1,21 @@
+package telemetry
+
+import "github.com/gpumeter/gpumeter/exporter/metric"
+
+// Family leads from a description to where its readings stand in a T (a Device, a Host, …).
+// Exactly one of Rows, Keyed and Histograms is set.
+type Family[T any] struct {
+	Desc *metric.Desc
+	// Rows has one accessor per entry of Desc.Rows, for metrics whose attributes are all closed.
+	Rows []func(*T) *metric.Value
+	// Keyed returns the readings of a metric with an open attribute.
+	Keyed func(*T) *[]metric.Keyed
+	// Histograms returns those of a histogram, keyed the same way.
+	Histograms func(*T) *[]KeyedHistogram
+}
+
+// KeyedHistogram is one histogram and the labels that tell it from its siblings.
+type KeyedHistogram struct {
+	Labels    *metric.Labels
+	Histogram *metric.Histogram
+}

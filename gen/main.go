@@ -1,0 +1,68 @@
+// Command gen writes every generated file of this repository from spec/.
+//
+// With -check it writes nothing, and fails when a file is missing, stale or orphaned.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gpumeter/gpumeter/gen/emit"
+	"github.com/gpumeter/gpumeter/gen/emit/gostruct"
+	"github.com/gpumeter/gpumeter/gen/resolve"
+	"github.com/gpumeter/gpumeter/gen/schema"
+)
+
+// emitters is every output. A new one is a folder under emit and a line here.
+var emitters = []emit.Emitter{
+	gostruct.Emitter,
+}
+
+func main() {
+	check := flag.Bool("check", false, "write nothing; fail when a generated file is missing, stale or orphaned")
+	root := flag.String("root", ".", "the repository")
+	flag.Usage = usage
+	flag.Parse()
+	if err := run(*root, *check); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func usage() {
+	out := flag.CommandLine.Output()
+	fmt.Fprintln(out, "usage: go run ./gen [-check] [-root DIR]")
+	flag.PrintDefaults()
+	fmt.Fprintln(out, "emitters:")
+	for _, e := range emitters {
+		fmt.Fprintf(out, "  %-12s %s (%s)\n", e.Name, e.Doc, e.Owns)
+	}
+}
+
+// run renders everything, and only then compares or writes.
+func run(root string, check bool) error {
+	spec, err := schema.Load(os.DirFS(filepath.Join(root, "spec")))
+	if err != nil {
+		return err
+	}
+	model, err := resolve.Resolve(spec)
+	if err != nil {
+		return err
+	}
+	tree := tree{root: root, want: map[string][]byte{}}
+	for _, e := range emitters {
+		files, err := e.Run(model)
+		if err != nil {
+			return fmt.Errorf("emitter %s: %w", e.Name, err)
+		}
+		if err := tree.add(e, files); err != nil {
+			return err
+		}
+	}
+	if check {
+		return tree.check()
+	}
+	return tree.write()
+}

@@ -1,0 +1,35 @@
+package resolve
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+var driverRange = regexp.MustCompile(`^(?:(\d+)-(\d+)|>=(\d+)|<(\d+))$`)
+
+// DriverRange reads "575-589", ">=590", "<575" or "" as the first and the last major version,
+// 0 standing for no bound.
+func DriverRange(s string) (first, last int, err error) {
+	if s == "" {
+		return 0, 0, nil
+	}
+	m := driverRange.FindStringSubmatch(s)
+	if m == nil {
+		return 0, 0, fmt.Errorf(`driver range %q is none of "575-589", ">=590", "<575"`, s)
+	}
+	number := func(i int) int {
+		n, _ := strconv.Atoi(m[i]) // digits only, by the expression
+		return n
+	}
+	switch {
+	case m[3] != "":
+		return number(3), 0, nil
+	case m[4] != "":
+		return 0, number(4) - 1, nil
+	}
+	if number(1) > number(2) {
+		return 0, 0, fmt.Errorf("driver range %q is empty", s)
+	}
+	return number(1), number(2), nil
+}

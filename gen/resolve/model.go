@@ -1,0 +1,91 @@
+// Package resolve turns the written spec into the one model every emitter reads.
+// Every outside name (Go, Prometheus, OpenTelemetry) is decided here and nowhere else, and every
+// policy is checked here, so emitters only print.
+package resolve
+
+import "github.com/gpumeter/gpumeter/gen/schema"
+
+// Model is the whole spec, checked, with nothing left to look up.
+type Model struct {
+	Scopes     []*Scope
+	Sources    []*Source
+	Attributes []*Attribute
+	Groups     []*Group
+	Metrics    []*Metric // of all scopes, in the order they are exposed
+}
+
+// Scope is a sort of thing metrics are about.
+type Scope struct {
+	schema.Scope
+	GoName     string
+	Attributes []*Attribute
+	Groups     []*Group
+	Metrics    []*Metric
+}
+
+// Source is something that reads metrics.
+type Source struct {
+	schema.Source
+	Metrics []*Metric
+}
+
+// Attribute is one label.
+type Attribute struct {
+	schema.Attribute
+	GoName string
+	Label  string // Prometheus label name
+}
+
+// Closed says whether the spec knows all values of the attribute.
+func (a *Attribute) Closed() bool { return a.Type == "enum" }
+
+// IsAdditive says whether a sum over the attribute's values means something.
+func (a *Attribute) IsAdditive() bool { return a.Additive == nil || *a.Additive }
+
+// Group is one file of spec/metrics: one Go struct, whatever number of scopes it serves.
+type Group struct {
+	schema.Group
+	GoName  string
+	Scopes  []*Scope
+	Metrics []*Metric // under the names of the first scope
+}
+
+// Metric is one exposed metric: an entry of a group in one of its scopes.
+type Metric struct {
+	schema.Metric              // Name is that of the scope
+	Group         *Group       //
+	Scope         *Scope       //
+	GoField       string       // in the group's struct
+	Prom          string       // Prometheus name, counters with _total
+	PromUnit      string       // the unit's word in Prom, "" when there is none
+	Attributes    []*Attribute // beyond the scope's
+}
+
+// Closed says whether all of the metric's attributes are closed, so that its series are known
+// beforehand. Histograms are always kept by key.
+func (m *Metric) Closed() bool {
+	for _, a := range m.Attributes {
+		if !a.Closed() {
+			return false
+		}
+	}
+	return m.Instrument != "histogram"
+}
+
+// OptIn says whether the metric is off unless asked for.
+func (m *Metric) OptIn() bool { return m.Enabled == "opt-in" }
+
+// Labels are the label names of a series, the scope's first.
+func (m *Metric) Labels() []string {
+	var names []string
+	for _, a := range m.Scope.Attributes {
+		names = append(names, a.Label)
+	}
+	for _, a := range m.Attributes {
+		names = append(names, a.Label)
+	}
+	return names
+}
+
+// MemberName is the Go constant of an enum's i-th member.
+func (a *Attribute) MemberName(i int) string { return a.GoName + camel(a.Members[i].ID) }

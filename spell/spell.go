@@ -1,0 +1,43 @@
+// Package spell finds the known word a misspelt one was meant to be.
+package spell
+
+// Nearest returns the word of known at the smallest edit distance from word, or "" when none is
+// near enough to be worth suggesting (more than a third of its letters differ).
+func Nearest(word string, known []string) string {
+	best, found := len(word)/3+1, ""
+	for _, k := range known {
+		if d := distance(word, k); d < best || d == best && found == "" {
+			best, found = d, k
+		}
+	}
+	return found
+}
+
+// Suggest returns `; did you mean "x"?` for the nearest known word, or "" when there is none.
+func Suggest(word string, known []string) string {
+	if n := Nearest(word, known); n != "" {
+		return `; did you mean "` + n + `"?`
+	}
+	return ""
+}
+
+// distance counts the insertions, deletions and substitutions that lead from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
