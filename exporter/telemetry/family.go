@@ -19,3 +19,18 @@ type KeyedHistogram struct {
 	Labels    *metric.Labels
 	Histogram *metric.Histogram
 }
+
+// Descs lists the descriptions of all scopes, in the order they are exposed.
+func Descs() []*metric.Desc {
+	var all []*metric.Desc
+	all = describe(all, DeviceFamilies)
+	all = describe(all, HostFamilies)
+	return describe(all, SelfFamilies)
+}
+
+func describe[T any](all []*metric.Desc, families []Family[T]) []*metric.Desc {
+	for _, f := range families {
+		all = append(all, f.Desc)
+	}
+	return all
+}
