@@ -11,6 +11,7 @@ import (
 // Snapshot is the node at one instant. It is never changed once published.
 type Snapshot struct {
 	Taken   time.Time
+	Partial bool            // composed for a scrape that could not wait; not kept
 	Devices []Device        // by vendor and index; one that does not answer is there, without readings
 	Host    *telemetry.Host // nil when nothing reads the host
 	Self    telemetry.Self

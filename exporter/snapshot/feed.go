@@ -1,0 +1,179 @@
+package snapshot
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/source"
+)
+
+// Config says what a Feed reads and how patient it is. Zero durations take the defaults.
+type Config struct {
+	Sources []source.Source
+	Stages  []Stage
+	MaxAge  time.Duration // a picture no older is served again; default 1 s, negative: never again
+	Timeout time.Duration // after which a device is late; default 2 s
+	Relist  time.Duration // how often devices are listed again; default 30 s
+	Retry   time.Duration // how often a source that is not there is tried again; default 30 s
+	Now     func() time.Time
+	Logger  *slog.Logger
+}
+
+// Stage adds to a picture before it is published: who owns what, how the exporter is. It is run
+// one at a time on pictures that are kept; on one with Partial set, it must not count anything.
+type Stage func(*Snapshot)
+
+// Feed takes pictures of the node. It asks workers, one per device, and never waits for one past
+// the deadline; scrapes that come together share one picture.
+type Feed struct {
+	cfg     Config
+	keepers []*keeper
+	devices registry
+	tried   chan struct{} // closed when every source has been tried, or has been too slow
+
+	mu     sync.Mutex
+	last   *Snapshot
+	round  *round
+	ledger ledger
+}
+
+// NewFeed returns a feed that reads nothing until Run is called.
+func NewFeed(cfg Config) *Feed {
+	for _, d := range []struct {
+		value *time.Duration
+		std   time.Duration
+	}{
+		{&cfg.MaxAge, time.Second}, {&cfg.Timeout, 2 * time.Second}, {&cfg.Relist, 30 * time.Second}, {&cfg.Retry, 30 * time.Second},
+	} {
+		if *d.value == 0 {
+			*d.value = d.std
+		}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	f := &Feed{cfg: cfg, tried: make(chan struct{}), ledger: newLedger()}
+	for _, s := range cfg.Sources {
+		f.keepers = append(f.keepers, newKeeper(s, &f.cfg, &f.devices))
+	}
+	return f
+}
+
+// Run keeps the sources open until the context ends, and then closes them.
+func (f *Feed) Run(ctx context.Context) {
+	var tried, running sync.WaitGroup
+	for _, k := range f.keepers {
+		tried.Add(1)
+		running.Go(func() { k.run(ctx, sync.OnceFunc(tried.Done)) })
+	}
+	go func() { // a driver that hangs when opened must not hold up the first scrape for ever
+		all := make(chan struct{})
+		go func() { tried.Wait(); close(all) }()
+		select {
+		case <-all:
+		case <-ctx.Done():
+		case <-time.After(f.cfg.Timeout):
+		}
+		close(f.tried)
+	}()
+	running.Wait()
+}
+
+// Snapshot returns a picture no older than the maximum age. When the context ends first, it
+// returns at once with what is known by then. It is never nil.
+func (f *Feed) Snapshot(ctx context.Context) *Snapshot {
+	select {
+	case <-f.tried:
+	case <-ctx.Done():
+		return f.compose(nil, f.cfg.Now())
+	}
+	r, fresh := f.join()
+	if fresh != nil {
+		return fresh
+	}
+	select {
+	case <-r.done:
+		return r.result
+	case <-ctx.Done():
+		return f.compose(r.arrived(), r.taken)
+	}
+}
+
+// Sources tells how each source is.
+func (f *Feed) Sources() []SourceHealth {
+	var out []SourceHealth
+	for _, k := range f.keepers {
+		out = append(out, k.health())
+	}
+	return out
+}
+
+// Started says whether every source has been tried.
+func (f *Feed) Started() bool {
+	select {
+	case <-f.tried:
+		return true
+	default:
+		return false
+	}
+}
+
+// join returns the last picture if it is fresh, else the round in flight, starting one if there is none.
+func (f *Feed) join() (*round, *Snapshot) {
+	now := f.cfg.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.round != nil {
+		return f.round, nil
+	}
+	if f.last != nil && now.Sub(f.last.Taken) <= f.cfg.MaxAge && !now.Before(f.last.Taken) {
+		return nil, f.last
+	}
+	r := newRound(now)
+	f.round = r
+	for _, k := range f.keepers {
+		r.workers = append(r.workers, k.current()...)
+	}
+	go r.run(f.cfg.Timeout, func() { f.publish(r) })
+	return r, nil
+}
+
+// publish makes the picture of a finished round the last one.
+func (f *Feed) publish(r *round) {
+	slots := r.arrived()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ledger.book(slots)
+	s := f.composeLocked(slots, r.taken, false)
+	r.result, f.last, f.round = s, s, nil
+	close(r.done)
+}
+
+func (f *Feed) compose(slots []slot, taken time.Time) *Snapshot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.composeLocked(slots, taken, true)
+}
+
+func (f *Feed) composeLocked(slots []slot, taken time.Time, partial bool) *Snapshot {
+	s := &Snapshot{Taken: taken, Partial: partial, Devices: f.devices.compose(slots), Health: f.ledger.health()}
+	for _, x := range slots {
+		if x.reading.host != nil && x.reading.why == nil {
+			s.Host = x.reading.host
+		}
+	}
+	for _, k := range f.keepers {
+		h := k.health()
+		h.Duration = f.ledger.duration(h.Name)
+		s.Health.Sources = append(s.Health.Sources, h)
+	}
+	for _, stage := range f.cfg.Stages {
+		stage(s)
+	}
+	return s
+}
