@@ -1,0 +1,151 @@
+package config
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "gpumeter.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestDefaults(t *testing.T) {
+	c, command, err := Parse(nil, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if command != "serve" || !slices.Equal(c.Serve.Web.ListenAddress, []string{":9450"}) || c.Serve.MaxAge != time.Second ||
+		c.Serve.ReadTimeout != 2*time.Second || c.Log.Level != "info" || c.Serve.SimulateIfNone {
+		t.Errorf("command %s, %+v", command, c)
+	}
+}
+
+// Flags win over the environment, which wins over the file, which wins over defaults.
+func TestPrecedence(t *testing.T) {
+	path := write(t, `
+simulate: from-file
+max-age: 3s
+log: {level: debug}
+web:
+  listen-address: [":1", ":2"]
+  config.file: web.yaml
+metrics.include: [system]
+simulate-if-none: false
+`)
+	t.Setenv("GPUMETER_MAX_AGE", "4s")
+	t.Setenv("GPUMETER_SIMULATE", "from-environment")
+	c, _, err := Parse([]string{"--config.file", path, "--simulate", "from-flag"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Serve
+	if s.Simulate != "from-flag" || s.MaxAge != 4*time.Second || c.Log.Level != "debug" ||
+		!slices.Equal(s.Web.ListenAddress, []string{":1", ":2"}) || s.Web.ConfigFile != "web.yaml" ||
+		!slices.Equal(s.Metrics.Include, []string{"system"}) {
+		t.Errorf("%+v", c)
+	}
+	t.Setenv("GPUMETER_CONFIG_FILE", path)
+	if c, _, err = Parse(nil, io.Discard); err != nil || c.Serve.Simulate != "from-environment" || c.Log.Level != "debug" {
+		t.Errorf("the file named by the environment: %+v, %v", c, err)
+	}
+}
+
+func TestEveryFlagHasAnEnvironmentVariable(t *testing.T) {
+	for env, flag := range map[string]func(*Config) string{
+		"GPUMETER_WEB_LISTEN_ADDRESS": func(c *Config) string { return strings.Join(c.Serve.Web.ListenAddress, " ") },
+		"GPUMETER_WEB_CONFIG_FILE":    func(c *Config) string { return c.Serve.Web.ConfigFile },
+		"GPUMETER_NVML_LIBRARY":       func(c *Config) string { return c.Serve.NVMLLibrary },
+		"GPUMETER_HOST_PROC":          func(c *Config) string { return c.Serve.HostProc },
+		"GPUMETER_METRICS_EXCLUDE":    func(c *Config) string { return strings.Join(c.Serve.Metrics.Exclude, " ") },
+	} {
+		t.Run(env, func(t *testing.T) {
+			t.Setenv(env, "x")
+			c, _, err := Parse([]string{"serve"}, io.Discard)
+			if err != nil || flag(c) != "x" {
+				t.Errorf("%s is not taken: %v", env, err)
+			}
+		})
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"max-age: 1s\nsimulat: h100x8\n":         `:2: unknown key "simulat"; did you mean "simulate"?`,
+		"web:\n  listen-adress: :1\n":            `:2: unknown key "web.listen-adress"; did you mean "web.listen-address"?`,
+		"completely-unknown: 1\n":                `:1: unknown key "completely-unknown"`,
+		"a: 1\nb: 2\n":                           `:2: unknown key "b"`,
+		"simulate: {a: b}\n":                     `:1: simulate: want a value or a list of values`,
+		"metrics.include: [[a]]\n":               `:1: metrics.include: want a list of values`,
+		"- a\n":                                  `:1: want keys and values`,
+		"max-age: soon\n":                        `max-age`,
+		"simulate: a\nsimulate: b\n":             `"simulate" is there twice`,
+		"log.level: debug\nlog: {level: info}\n": `:2: key "log.level" is there twice`,
+		"log.level: loud\n":                      `--log.level must be one of`,
+		"simulate: [unclosed\n":                  `line 1`,
+		"max-age: -1s\n":                         `--max-age: -1s is not above zero`,
+		"config.file: other.yaml\n":              `unknown key "config.file"`,
+	} {
+		_, _, err := Parse([]string{"--config.file=" + write(t, text)}, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+	for _, path := range []string{filepath.Join(t.TempDir(), "none.yaml"), t.TempDir(), "/dev/zero"} {
+		if _, _, err := Parse([]string{"--config.file", path}, io.Discard); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error %v", path, err)
+		}
+	}
+	if _, _, err := Parse([]string{"--config.file", write(t, "# nothing but a comment\n")}, io.Discard); err != nil {
+		t.Errorf("an empty file: %v", err)
+	}
+}
+
+func TestBadFlags(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--max-ag=1s":        `unknown flag --max-ag, did you mean "--max-age"?`,
+		"--max-age=soon":     "--max-age",
+		"--max-age=0s":       "--max-age: 0s is not above zero",
+		"--log.level=loud":   "--log.level must be one of",
+		"severs":             "unexpected argument severs",
+		"--read-timeout=-1s": "--read-timeout: -1s is not above zero",
+	} {
+		if _, _, err := Parse([]string{arg}, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", arg, err, want)
+		}
+	}
+	if _, _, err := Parse([]string{"--simulate=x", "--simulate-if-none"}, io.Discard); err == nil {
+		t.Error("--simulate and --simulate-if-none together were let through")
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var out strings.Builder
+	if _, _, err := Parse([]string{"serve", "--help"}, &out); !errors.Is(err, ErrHelp) {
+		t.Errorf("error %v", err)
+	}
+	for _, want := range []string{"--web.listen-address", "GPUMETER_WEB_LISTEN_ADDRESS", "--simulate=NODE"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("help lacks %s:\n%s", want, out.String())
+		}
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add("simulate: h100x8\nweb: {listen-address: [':1']}\n")
+	f.Add("a: &x [*x]\n")
+	f.Add("<<: {simulate: 1}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		Parse([]string{"--config.file", write(t, text)}, io.Discard) //nolint:errcheck // it must not panic
+	})
+}

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// ErrHelp says that help was asked for and printed.
+var ErrHelp = errors.New("help")
+
+const (
+	envPrefix   = "GPUMETER"
+	description = "gpumeter meters accelerators: what each GPU does, and whose work is on it."
+)
+
+// Parse reads the command line, the environment and the file they name. It returns the command
+// that was chosen. Help goes to out.
+func Parse(args []string, out io.Writer) (*Config, string, error) {
+	c := new(Config)
+	helped := false
+	k, err := kong.New(c,
+		kong.Name("gpumeter"), kong.Description(description), kong.DefaultEnvars(envPrefix),
+		kong.Writers(out, out), kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		return nil, "", err
+	}
+	if path := configFile(args); path != "" {
+		f, err := readFile(path, k.Model)
+		if err != nil {
+			return nil, "", err
+		}
+		if err := kong.Resolvers(f).Apply(k); err != nil {
+			return nil, "", err
+		}
+	}
+	ctx, err := k.Parse(args)
+	if helped {
+		return nil, "", ErrHelp
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if err := c.check(); err != nil {
+		return nil, "", err
+	}
+	return c, ctx.Command(), nil
+}
+
+// configFile finds the file before anything else is parsed, since it takes part in parsing.
+func configFile(args []string) string {
+	const flag = "--config.file"
+	for i, a := range args {
+		if path, ok := strings.CutPrefix(a, flag+"="); ok {
+			return path
+		}
+		if a == flag && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	return os.Getenv(envPrefix + "_CONFIG_FILE")
+}
+
+// check refuses settings that are well formed but make no sense.
+func (c *Config) check() error {
+	s := c.Serve
+	var faults []error
+	if s.Simulate != "" && s.SimulateIfNone {
+		faults = append(faults, errors.New("--simulate and --simulate-if-none exclude each other"))
+	}
+	for _, d := range []struct {
+		flag  string
+		value time.Duration
+	}{{"--max-age", s.MaxAge}, {"--read-timeout", s.ReadTimeout}} {
+		if d.value <= 0 {
+			faults = append(faults, fmt.Errorf("%s: %v is not above zero", d.flag, d.value))
+		}
+	}
+	return errors.Join(faults...)
+}

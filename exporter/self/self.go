@@ -1,0 +1,84 @@
+// Package self fills in the exporter's own series from the health of a snapshot.
+package self
+
+import (
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// Build says what was built.
+type Build struct{ Version, Revision, GoVersion string }
+
+// Self fills telemetry.Self. It keeps label sets from one snapshot to the next.
+type Self struct {
+	info    []metric.Keyed
+	sources map[string]sourceLabels
+	faults  map[snapshot.Fault]*metric.Labels // by Fault with Count 0
+}
+
+type sourceLabels struct {
+	source *metric.Labels
+	states [len(states)]*metric.Labels
+}
+
+var states = [...]telemetry.SourceState{
+	telemetry.SourceStateServing, telemetry.SourceStateAbsent, telemetry.SourceStateFailed, telemetry.SourceStateUnbuilt,
+}
+
+// New returns a Self for that build.
+func New(b Build) *Self {
+	info := metric.Keyed{Labels: telemetry.ExporterBuildInfoAttributes{Version: b.Version, Revision: b.Revision, GoVersion: b.GoVersion}.Labels()}
+	info.Value.Set(1)
+	return &Self{info: []metric.Keyed{info}, sources: map[string]sourceLabels{}, faults: map[snapshot.Fault]*metric.Labels{}}
+}
+
+// Stage is a snapshot.Stage.
+func (x *Self) Stage(s *snapshot.Snapshot) {
+	e := &s.Self.Exporter
+	e.BuildInfo = x.info
+	e.Reads.Set(float64(s.Health.Reads))
+	for _, src := range s.Health.Sources {
+		labels := x.source(src.Name)
+		e.SourceDevices = append(e.SourceDevices, keyed(labels.source, float64(src.Devices)))
+		for i, state := range states {
+			k := metric.Keyed{Labels: labels.states[i]}
+			k.Value.SetBool(src.State == state)
+			e.SourceState = append(e.SourceState, k)
+		}
+		if src.Duration != nil {
+			e.ReadDuration = append(e.ReadDuration, telemetry.KeyedHistogram{Labels: labels.source, Histogram: src.Duration})
+		}
+	}
+	for _, f := range s.Health.Faults {
+		e.ReadFaults = append(e.ReadFaults, keyed(x.fault(f), float64(f.Count)))
+	}
+}
+
+func keyed(l *metric.Labels, n float64) metric.Keyed {
+	k := metric.Keyed{Labels: l}
+	k.Value.Set(n)
+	return k
+}
+
+func (x *Self) source(name string) sourceLabels {
+	l, ok := x.sources[name]
+	if !ok {
+		l.source = telemetry.ExporterSourceDevicesAttributes{Source: name}.Labels()
+		for i, state := range states {
+			l.states[i] = telemetry.ExporterSourceStateAttributes{Source: name, SourceState: state}.Labels()
+		}
+		x.sources[name] = l
+	}
+	return l
+}
+
+func (x *Self) fault(f snapshot.Fault) *metric.Labels {
+	f.Count = 0
+	l, ok := x.faults[f]
+	if !ok {
+		l = telemetry.ExporterReadFaultsAttributes{Source: f.Source, Metric: f.Metric, Reason: f.Reason}.Labels()
+		x.faults[f] = l
+	}
+	return l
+}

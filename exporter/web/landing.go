@@ -1,0 +1,72 @@
+package web
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+const landingHead = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>gpumeter</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #222; background: #fff }
+table { border-collapse: collapse; width: 100% }
+th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #ddd; font-variant-numeric: tabular-nums }
+@media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } a { color: #8bf } th, td { border-color: #444 } }
+</style>
+`
+
+// landing shows which devices there are and where to go. It needs no script.
+func (c Config) landing(w http.ResponseWriter, r *http.Request) {
+	var b strings.Builder
+	b.WriteString(landingHead)
+	b.WriteString("<h1>gpumeter " + html.EscapeString(c.Version) + "</h1>\n")
+	b.WriteString(`<p><a href="metrics">metrics</a> · <a href="readyz">how the sources are</a> · <a href="healthz">health</a></p>` + "\n")
+	devices := c.Feed.Snapshot(r.Context()).Devices
+	if len(devices) == 0 {
+		b.WriteString("<p>No accelerator is found here.</p>\n")
+	} else {
+		b.WriteString("<table>\n<tr><th>Index<th>Model<th>State<th>Utilization<th>Power<th>UUID\n")
+		for i := range devices {
+			d := &devices[i]
+			b.WriteString("<tr>")
+			for _, cell := range []string{
+				d.Labels.Get("gpu_index"), d.Identity.Model, state(&d.Read),
+				number(d.Read.Utilization.Utilization, 100, "%"), number(d.Read.Power.Draw, 1, " W"), d.Identity.UUID,
+			} {
+				b.WriteString("<td>" + html.EscapeString(strings.ToValidUTF8(cell, "\uFFFD")))
+			}
+			b.WriteByte('\n')
+		}
+		b.WriteString("</table>\n")
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	io.WriteString(w, b.String()) //nolint:errcheck // the client has gone
+}
+
+// state names the state that holds.
+func state(d *telemetry.Device) string {
+	for i, v := range d.Presence.State {
+		if n, _ := v.Get(); n == 1 {
+			return telemetry.State(i).String()
+		}
+	}
+	return ""
+}
+
+// number shows a reading, or a dash when there is none.
+func number(v metric.Value, scale float64, unit string) string {
+	n, ok := v.Get()
+	if !ok {
+		return "–"
+	}
+	return strconv.FormatFloat(n*scale, 'f', 0, 64) + unit
+}

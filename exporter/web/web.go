@@ -1,0 +1,74 @@
+// Package web is the HTTP server: metrics, health and a landing page.
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	toolkit "github.com/prometheus/exporter-toolkit/web"
+
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
+)
+
+// Feed is what the pages are made of; a snapshot.Feed is one.
+type Feed interface {
+	Snapshot(context.Context) *snapshot.Snapshot
+	Sources() []snapshot.SourceHealth
+	Started() bool
+}
+
+// Config says what is served.
+type Config struct {
+	Feed    Feed
+	Metrics http.Handler // answers /metrics
+	Version string
+}
+
+// NewHandler returns the routes.
+func NewHandler(c Config) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", c.Metrics)
+	mux.HandleFunc("GET /healthz", healthz)
+	mux.HandleFunc("GET /readyz", c.readyz)
+	mux.HandleFunc("GET /{$}", c.landing)
+	return mux
+}
+
+// Listen says where to listen, and with which certificates and passwords.
+type Listen struct {
+	Addresses     []string
+	SystemdSocket bool
+	ConfigFile    string // of the exporter toolkit
+}
+
+// Serve answers until the context ends, and then lets requests in flight finish.
+func Serve(ctx context.Context, h http.Handler, l Listen, log *slog.Logger) error {
+	server := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       5 * time.Minute, // longer than any sensible scrape interval
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if err := server.Shutdown(grace); err != nil {
+			log.Warn("requests were cut off", "err", err)
+		}
+	})
+	err := toolkit.ListenAndServe(server, &toolkit.FlagConfig{
+		WebListenAddresses: &l.Addresses, WebSystemdSocket: &l.SystemdSocket, WebConfigFile: &l.ConfigFile,
+	}, log)
+	if !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return fmt.Errorf("listen on %v: %w", l.Addresses, err)
+	}
+	<-stopped
+	return nil
+}

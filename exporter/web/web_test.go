@@ -1,0 +1,141 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+type feed struct {
+	started bool
+	sources []snapshot.SourceHealth
+	devices []snapshot.Device
+}
+
+func (f feed) Snapshot(context.Context) *snapshot.Snapshot {
+	return &snapshot.Snapshot{Devices: f.devices}
+}
+func (f feed) Sources() []snapshot.SourceHealth { return f.sources }
+func (f feed) Started() bool                    { return f.started }
+
+func get(t *testing.T, f feed, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the metrics") }) //nolint:errcheck // a recorder
+	w := httptest.NewRecorder()
+	NewHandler(Config{Feed: f, Metrics: metrics, Version: "1.2.3"}).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	return w
+}
+
+func TestReady(t *testing.T) {
+	sources := []snapshot.SourceHealth{
+		{Name: "nvml", State: telemetry.SourceStateFailed, Err: "driver/library version mismatch"},
+		{Name: "sim", State: telemetry.SourceStateServing, Devices: 8},
+	}
+	for _, c := range []struct {
+		started bool
+		code    int
+		status  string
+		reasons string
+	}{
+		{false, 503, "starting", "sources are being opened; nvml: driver/library version mismatch"},
+		{true, 200, "ready", "nvml: driver/library version mismatch"},
+	} {
+		w := get(t, feed{started: c.started, sources: sources}, "/readyz")
+		var h health
+		if err := json.Unmarshal(w.Body.Bytes(), &h); err != nil {
+			t.Fatal(err)
+		}
+		if w.Code != c.code || h.Status != c.status || strings.Join(h.Reasons, "; ") != c.reasons || len(h.Sources) != 2 || h.Sources[1].Devices != 8 {
+			t.Errorf("started %v: %d %s", c.started, w.Code, w.Body)
+		}
+		if got := w.Header().Get("Content-Type"); got != "application/json" {
+			t.Errorf("content type %s", got)
+		}
+	}
+}
+
+func TestHealthNeverDependsOnDevices(t *testing.T) {
+	if w := get(t, feed{}, "/healthz"); w.Code != 200 || !strings.Contains(w.Body.String(), `"ok"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	if w := get(t, feed{}, "/metrics"); w.Body.String() != "the metrics" {
+		t.Errorf("metrics: %s", w.Body)
+	}
+	if w := get(t, feed{}, "/nothing"); w.Code != 404 {
+		t.Errorf("an unknown path: %d", w.Code)
+	}
+}
+
+func TestLanding(t *testing.T) {
+	id := &telemetry.Identity{UUID: "GPU-1", Model: `<script>alert("x")</script>`, Vendor: "nvidia"}
+	d := snapshot.Device{Identity: id, Labels: id.Labels()}
+	d.Read.Power.Draw.Set(412.4)
+	d.Read.Presence.State[telemetry.StateOK].Set(1)
+	page := get(t, feed{devices: []snapshot.Device{d}}, "/").Body.String()
+	for _, want := range []string{"1.2.3", "412 W", "–", "GPU-1", "<td>ok", "&lt;script&gt;"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "<script>") {
+		t.Error("a model's name is not escaped")
+	}
+	if !strings.Contains(get(t, feed{}, "/").Body.String(), "No accelerator") {
+		t.Error("a page without devices must say so")
+	}
+}
+
+func TestServeUntilTold(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close() //nolint:errcheck // only its port was wanted
+	slow := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		cancel() // told to stop while a request is in flight
+		time.Sleep(50 * time.Millisecond)
+		io.WriteString(w, "whole") //nolint:errcheck // read below
+	})
+	done := make(chan error)
+	go func() { done <- Serve(ctx, slow, Listen{Addresses: []string{address}}, slog.New(slog.DiscardHandler)) }()
+	var body []byte
+	for range 100 {
+		response, err := http.Get("http://" + address)
+		if err != nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		body, err = io.ReadAll(response.Body)
+		response.Body.Close() //nolint:errcheck // read
+		if err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if string(body) != "whole" {
+		t.Errorf("the request in flight got %q", body)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	bad := Serve(context.Background(), slow, Listen{Addresses: []string{"256.0.0.1:1"}}, slog.New(slog.DiscardHandler))
+	if bad == nil || !strings.Contains(bad.Error(), "256.0.0.1:1") {
+		t.Errorf("a bad address: %v", bad)
+	}
+}
