@@ -4,13 +4,17 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/gpumeter/gpumeter/gen/emit"
+	"github.com/gpumeter/gpumeter/gen/emit/fieldtable"
 	"github.com/gpumeter/gpumeter/gen/emit/gostruct"
+	"github.com/gpumeter/gpumeter/gen/emit/jsonschema"
+	"github.com/gpumeter/gpumeter/gen/emit/markdown"
 	"github.com/gpumeter/gpumeter/gen/resolve"
 	"github.com/gpumeter/gpumeter/gen/schema"
 )
@@ -18,6 +22,9 @@ import (
 // emitters is every output. A new one is a folder under emit and a line here.
 var emitters = []emit.Emitter{
 	gostruct.Emitter,
+	fieldtable.Emitter,
+	jsonschema.Emitter,
+	markdown.Emitter,
 }
 
 func main() {
@@ -25,8 +32,17 @@ func main() {
 	root := flag.String("root", ".", "the repository")
 	flag.Usage = usage
 	flag.Parse()
-	if err := run(*root, *check); err != nil {
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "unexpected argument %q\n", flag.Arg(0))
+		usage()
+		os.Exit(2)
+	}
+	if err := run(*root, emitters, *check); err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		var faults schema.Faults
+		if errors.As(err, &faults) {
+			os.Exit(2) // the spec is wrong, not what was made of it
+		}
 		os.Exit(1)
 	}
 }
@@ -42,7 +58,7 @@ func usage() {
 }
 
 // run renders everything, and only then compares or writes.
-func run(root string, check bool) error {
+func run(root string, emitters []emit.Emitter, check bool) error {
 	spec, err := schema.Load(os.DirFS(filepath.Join(root, "spec")))
 	if err != nil {
 		return err

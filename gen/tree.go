@@ -40,17 +40,13 @@ func (t *tree) add(e emit.Emitter, files []emit.File) error {
 func (t *tree) orphans() ([]string, error) {
 	var out []string
 	for _, g := range t.globs {
-		found, err := filepath.Glob(filepath.Join(t.root, g))
+		found, err := fs.Glob(os.DirFS(t.root), g)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("glob %s: %w", g, err)
 		}
 		for _, f := range found {
-			rel, err := filepath.Rel(t.root, f)
-			if err != nil {
-				return nil, err
-			}
-			if _, wanted := t.want[filepath.ToSlash(rel)]; !wanted {
-				out = append(out, filepath.ToSlash(rel))
+			if _, wanted := t.want[f]; !wanted {
+				out = append(out, f)
 			}
 		}
 	}

@@ -3,7 +3,7 @@ package spell
 import "testing"
 
 func TestNearest(t *testing.T) {
-	known := []string{"sources", "source", "brief", "metrics.include", "web.listen-address"}
+	known := []string{"sources", "source", "brief", "metrics.include", "web.listen-address", "gpu.index", "s"}
 	for word, want := range map[string]string{
 		"sorces":             "sources",
 		"breif":              "brief",
@@ -11,6 +11,8 @@ func TestNearest(t *testing.T) {
 		"web.listen-adress":  "web.listen-address",
 		"brief":              "brief",
 		"entirely-different": "",
+		"gpu.code":           "", // its prefix alone does not make it like another
+		"x":                  "",
 		"":                   "",
 	} {
 		if got := Nearest(word, known); got != want {

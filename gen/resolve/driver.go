@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-var driverRange = regexp.MustCompile(`^(?:(\d+)-(\d+)|>=(\d+)|<(\d+))$`)
+var driverRange = regexp.MustCompile(`^(?:(\d{1,6})-(\d{1,6})|>=(\d{1,6})|<(\d{1,6}))$`)
 
 // DriverRange reads "575-589", ">=590", "<575" or "" as the first and the last major version,
-// 0 standing for no bound.
+// 0 standing for no bound. No driver has version 0.
 func DriverRange(s string) (first, last int, err error) {
 	if s == "" {
 		return 0, 0, nil
@@ -26,10 +26,12 @@ func DriverRange(s string) (first, last int, err error) {
 	case m[3] != "":
 		return number(3), 0, nil
 	case m[4] != "":
-		return 0, number(4) - 1, nil
+		first, last = 0, number(4)-1
+	default:
+		first, last = number(1), number(2)
 	}
-	if number(1) > number(2) {
+	if last < max(first, 1) {
 		return 0, 0, fmt.Errorf("driver range %q is empty", s)
 	}
-	return number(1), number(2), nil
+	return first, last, nil
 }

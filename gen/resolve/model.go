@@ -3,7 +3,11 @@
 // policy is checked here, so emitters only print.
 package resolve
 
-import "github.com/gpumeter/gpumeter/gen/schema"
+import (
+	"strings"
+
+	"github.com/gpumeter/gpumeter/gen/schema"
+)
 
 // Model is the whole spec, checked, with nothing left to look up.
 type Model struct {
@@ -74,6 +78,31 @@ func (m *Metric) Closed() bool {
 
 // OptIn says whether the metric is off unless asked for.
 func (m *Metric) OptIn() bool { return m.Enabled == "opt-in" }
+
+// SeriesNames are all names under which the metric meets a Prometheus: its own, those of the series
+// a histogram has, and the family name OpenMetrics gives a counter, which lacks _total.
+func (m *Metric) SeriesNames() []string {
+	switch m.Instrument {
+	case "histogram":
+		return []string{m.Prom, m.Prom + "_bucket", m.Prom + "_sum", m.Prom + "_count"}
+	case "counter":
+		return []string{m.Prom, strings.TrimSuffix(m.Prom, "_total")}
+	}
+	return []string{m.Prom}
+}
+
+// Everywhere is the entry under the name it bears in each of its group's scopes, m among them.
+func (m *Metric) Everywhere() []*Metric {
+	var out []*Metric
+	for _, s := range m.Group.Scopes {
+		for _, x := range s.Metrics {
+			if x.Group == m.Group && x.GoField == m.GoField {
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
 
 // Labels are the label names of a series, the scope's first.
 func (m *Metric) Labels() []string {

@@ -3,6 +3,7 @@ package resolve
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gpumeter/gpumeter/gen/schema"
@@ -12,24 +13,13 @@ import (
 // maxLabels is the most labels of ours a series may carry.
 const maxLabels = 14
 
-// Base units, and what to write instead of the others.
-var (
-	baseUnits = []string{"", "1", "s", "By", "W", "J", "Cel", "Hz", "V", "A", "By/s", "{USD}", "{USD}/h"}
-	scaled    = map[string]string{
-		"mW": "W", "kW": "W", "mJ": "J", "kJ": "J", "Wh": "J", "kW.h": "J", "uJ": "J",
-		"KiBy": "By", "MiBy": "By", "GiBy": "By", "kBy": "By", "MBy": "By", "GBy": "By", "bit": "By",
-		"ns": "s", "us": "s", "ms": "s", "min": "s", "h": "s", "d": "s",
-		"kHz": "Hz", "MHz": "Hz", "GHz": "Hz", "%": "1", "K": "Cel", "mV": "V", "mA": "A",
-		"KiBy/s": "By/s", "MiBy/s": "By/s", "MBy/s": "By/s", "USD": "{USD}", "USD/h": "{USD}/h",
-	}
-	// Words the translation adds, which a name must therefore not bring itself.
-	suffixWords = []string{
-		"total", "ratio", "percent", "bytes", "seconds", "watts", "joules", "celsius", "hertz", "volts", "amperes",
-		"ms", "mhz", "mw", "mj", "mb", "bucket", "sum", "count",
-	}
-)
+// Words the translation adds, which a name must therefore not bring itself.
+var suffixWords = []string{
+	"total", "ratio", "percent", "bytes", "seconds", "watts", "joules", "celsius", "hertz", "volts", "amperes",
+	"ms", "mhz", "mw", "mj", "mb", "bucket", "sum", "count",
+}
 
-// metric checks one entry as written.
+// checkMetric checks one entry as written.
 func checkMetric(m schema.Metric, faults *schema.Faults) {
 	bad := func(format string, args ...any) { faults.Add(m.Pos, m.Name+": "+format, args...) }
 	if !otelName.MatchString(m.Name) {
@@ -48,6 +38,21 @@ func checkMetric(m schema.Metric, faults *schema.Faults) {
 	if len(m.Sources) == 0 {
 		bad("no source reads it; a metric is written in the commit that reads it")
 	}
+	if t := m.Semconv; t != nil {
+		for _, name := range append([]string{t.Name}, keys(t.Attributes)...) {
+			if !otelName.MatchString(name) {
+				faults.Add(t.Pos, "%s: semconv: %q is no OpenTelemetry name", m.Name, name)
+			}
+		}
+	}
+}
+
+func keys[T any](m schema.Map[T]) []string {
+	var out []string
+	for _, e := range m {
+		out = append(out, e.Key)
+	}
+	return out
 }
 
 // checkBrief wants one sentence.
@@ -55,22 +60,10 @@ func checkBrief(at schema.Pos, name, brief string, faults *schema.Faults) {
 	switch {
 	case strings.TrimSpace(brief) == "":
 		faults.Add(at, "%s: empty brief", name)
-	case !strings.HasSuffix(brief, "."):
-		faults.Add(at, "%s: a brief is a sentence and ends with a full stop", name)
 	case strings.ContainsAny(brief, "\n\\"):
 		faults.Add(at, "%s: a brief is one line without backslashes", name)
-	}
-}
-
-func checkUnit(m schema.Metric, bad func(string, ...any)) {
-	counted := strings.HasPrefix(m.Unit, "{") && strings.HasSuffix(m.Unit, "}")
-	if base, ok := scaled[m.Unit]; ok {
-		bad("unit %q is not a base unit; write %q and a scale", m.Unit, base)
-	} else if !counted && !slices.Contains(baseUnits, m.Unit) {
-		bad("unknown unit %q%s", m.Unit, spell.Suggest(m.Unit, baseUnits))
-	}
-	if (m.Unit == "1" || m.Unit == "") && m.Instrument != "gauge" && m.Instrument != "histogram" {
-		bad("a ratio, a state or an info is a gauge, not a %s", m.Instrument)
+	case !strings.HasSuffix(brief, "."):
+		faults.Add(at, "%s: a brief is a sentence and ends with a full stop", name)
 	}
 }
 
@@ -79,14 +72,27 @@ func checkBuckets(m schema.Metric, bad func(string, ...any)) {
 		bad("buckets belong to a histogram, and a histogram needs them")
 	}
 	for i, b := range m.Buckets {
+		text := strconv.FormatFloat(b, 'f', -1, 64)
 		switch {
-		case i > 0 && b <= m.Buckets[i-1]:
-			bad("bucket %v does not rise", b)
-		case b < 1e-4 || b >= 1e6:
+		case !(b >= 1e-4 && b < 1e6): // so written that it holds for NaN
 			bad("bucket %v is outside [1e-4, 1e6), where text and push write it differently", b)
+		case i > 0 && b <= m.Buckets[i-1]:
+			bad("bucket %s does not rise", text)
 		case b == math.Trunc(b):
-			bad("bucket %v is whole, so a push would write le=%q and a scrape le=%q", b, "1", "1.0")
+			bad("bucket %s is whole: a push writes le=%q and a scrape le=%q", text, text, text+".0")
 		}
+	}
+}
+
+// checkLabels checks what the labels of a metric are together with those of its scope.
+func (r *resolver) checkLabels(m *Metric) {
+	for _, a := range m.Attributes {
+		if slices.Contains(m.Scope.Attributes, a) {
+			r.faults.Add(m.Pos, "%s: every series of scope %s carries %s already", m.Name, m.Scope.Name, a.Key)
+		}
+	}
+	if n := len(m.Labels()); n > maxLabels {
+		r.faults.Add(m.Pos, "%s: %d labels; at most %d", m.Name, n, maxLabels)
 	}
 }
 
@@ -97,44 +103,81 @@ func (r *resolver) checkRef(m *Metric, ref schema.Named[schema.SourceRef]) {
 	}
 	src := r.sources[ref.Key]
 	if src == nil {
-		bad("unknown%s", spell.Suggest(ref.Key, r.sourceNames()))
+		bad("is not in spec/sources.yaml%s", spell.Suggest(ref.Key, r.sourceNames()))
 		return
 	}
 	where := ref.Value.Where()
+	unknown := false
 	for _, key := range where {
 		if !slices.Contains(src.Keys, key) {
-			bad("is not found by %q (it knows %s)", key, strings.Join(src.Keys, ", "))
+			bad("it has no key %q%s", key, spell.Suggest(key, src.Keys))
+			unknown = true
 		}
 	}
-	if len(where) == 0 && len(src.Keys) > 0 || len(where) > 1 {
+	// A call may read the members that no numbered field gives.
+	both := slices.Equal(where, []string{"call", "fields"})
+	if !unknown && !both && (len(where) == 0 && len(src.Keys) > 0 || len(where) > 1) {
 		bad("wants exactly one of %s", strings.Join(src.Keys, ", "))
+	}
+	if s := ref.Value.Scale; s < 0 || math.IsInf(s, 0) || math.IsNaN(s) {
+		bad("scale %v is no positive number", s)
+	}
+	if len(ref.Value.Field)+len(ref.Value.Fields) > 0 && m.Instrument == "histogram" {
+		bad("a field is one number, and no histogram")
+	}
+	if len(m.Attributes) < len(m.Metric.Attributes) {
+		return // an attribute is unknown, which is fault enough
 	}
 	if len(ref.Value.Field) > 0 && len(m.Attributes) > 0 {
 		bad("field reads one number, and the metric has attributes; write fields")
 	}
+	r.checkVersions(m, ref, schema.Named[schema.FieldID]{Pos: ref.Pos, Key: "field", Value: ref.Value.Field})
 	if len(ref.Value.Fields) > 0 {
-		r.checkFields(m, ref.Value.Fields, bad)
+		r.checkFields(m, ref)
 	}
-	src.Metrics = append(src.Metrics, m)
 }
 
-func (r *resolver) checkFields(m *Metric, fields schema.Map[schema.FieldID], bad func(string, ...any)) {
+func (r *resolver) checkFields(m *Metric, ref schema.Named[schema.SourceRef]) {
 	if len(m.Attributes) != 1 || !m.Attributes[0].Closed() {
-		bad("fields wants exactly one enum attribute")
+		r.faults.Add(ref.Pos, "%s: source %s: fields wants exactly one enum attribute", m.Name, ref.Key)
 		return
 	}
 	var ids []string
 	for _, member := range m.Attributes[0].Members {
 		ids = append(ids, member.ID)
 	}
-	for _, f := range fields {
+	if ref.Value.Call != "" && len(ref.Value.Fields) >= len(ids) {
+		r.faults.Add(ref.Pos, "%s: source %s: fields give every member, so call reads none", m.Name, ref.Key)
+	}
+	for _, f := range ref.Value.Fields {
 		if !slices.Contains(ids, f.Key) {
-			bad("%q is no member of %s%s", f.Key, m.Attributes[0].Key, spell.Suggest(f.Key, ids))
+			r.faults.Add(f.Pos, "%s: source %s: %q is no member of %s%s", m.Name, ref.Key, f.Key, m.Attributes[0].Key, spell.Suggest(f.Key, ids))
 		}
-		for _, v := range f.Value {
-			if _, _, err := DriverRange(v.Driver); err != nil {
-				bad("%v", err)
+		if len(f.Value) == 0 {
+			r.faults.Add(f.Pos, "%s: source %s: %s has no number", m.Name, ref.Key, f.Key)
+		}
+		r.checkVersions(m, ref, f)
+	}
+}
+
+// checkVersions wants ranges of driver versions that do not meet.
+func (r *resolver) checkVersions(m *Metric, ref schema.Named[schema.SourceRef], f schema.Named[schema.FieldID]) {
+	type span struct{ first, last int }
+	var before []span
+	for _, v := range f.Value {
+		first, last, err := DriverRange(v.Driver)
+		if err != nil {
+			r.faults.Add(f.Pos, "%s: source %s: %s: %v", m.Name, ref.Key, f.Key, err)
+			continue
+		}
+		if last == 0 {
+			last = math.MaxInt
+		}
+		for _, b := range before {
+			if first <= b.last && b.first <= last {
+				r.faults.Add(f.Pos, "%s: source %s: %s: driver range %q meets another", m.Name, ref.Key, f.Key, v.Driver)
 			}
 		}
+		before = append(before, span{first, last})
 	}
 }

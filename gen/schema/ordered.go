@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"reflect"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -19,7 +20,7 @@ type Named[T any] struct {
 // UnmarshalYAML keeps the order of the mapping.
 func (m *Map[T]) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("line %d: want a mapping", n.Line)
+		return fmt.Errorf("line %d: wants a mapping", n.Line)
 	}
 	for i := 0; i < len(n.Content); i += 2 {
 		e := Named[T]{Key: n.Content[i].Value}
@@ -30,6 +31,8 @@ func (m *Map[T]) UnmarshalYAML(n *yaml.Node) error {
 	}
 	return nil
 }
+
+func (Map[T]) valueType() reflect.Type { return reflect.TypeFor[T]() }
 
 // Get returns the entry of that key, or nil.
 func (m Map[T]) Get(key string) *T {

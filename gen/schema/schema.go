@@ -1,9 +1,15 @@
 // Package schema is the shape of the YAML under spec/, and nothing more.
 //
-// Each field's doc tag is the text an editor shows for the key; need:"true" marks a required key.
+// Each field's doc tag is the text an editor shows for the key; need:"true" marks a required key,
+// and enum lists the words allowed.
 package schema
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
 
 // Pos is where something was written. It is set by Load on every struct that embeds it.
 type Pos struct {
@@ -11,8 +17,13 @@ type Pos struct {
 	Line int
 }
 
-// String returns file:line.
-func (p Pos) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+// String returns file:line, or the file alone where no line is meant.
+func (p Pos) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
 
 // Spec is everything under spec/, as written.
 type Spec struct {
@@ -46,7 +57,7 @@ type Source struct {
 	Pos   `yaml:"-"`
 	Name  string   `yaml:"name" need:"true" doc:"As written under sources: of a metric; the name of its folder."`
 	Brief string   `yaml:"brief" need:"true" doc:"One sentence: what it reads and through what."`
-	Keys  []string `yaml:"keys" doc:"The keys a metric may use to say where the source finds it."`
+	Keys  []string `yaml:"keys" enum:"call,event,field,fields,file,column,metric" doc:"The keys a metric may use to say where the source finds it."`
 }
 
 // AttributeFile is spec/attributes.yaml.
@@ -110,7 +121,7 @@ type SourceRef struct {
 	Call   string       `yaml:"call" doc:"The driver's function; read by one line of the source."`
 	Event  string       `yaml:"event" doc:"The driver's event; counted by the source."`
 	Field  FieldID      `yaml:"field" doc:"A numbered field of the driver; needs no code."`
-	Fields Map[FieldID] `yaml:"fields" doc:"Numbered fields by value of the metric's enum attribute; needs no code."`
+	Fields Map[FieldID] `yaml:"fields" doc:"Numbered fields by value of the metric's enum attribute; needs no code. A call beside them reads the values left out."`
 	File   string       `yaml:"file" doc:"A path below the device's directory; needs no code."`
 	Column string       `yaml:"column" doc:"A column of the tool's output; needs no code."`
 	Metric string       `yaml:"metric" doc:"A foreign metric's name; needs no code."`
@@ -118,18 +129,19 @@ type SourceRef struct {
 	Note   string       `yaml:"note" doc:"What the reader should know: generations, windows, limits."`
 }
 
-// Where names the locating keys that are set, in the order of the struct.
+// Locators lists the keys of a SourceRef that say where, as a source's keys may hold them.
+func Locators() []string {
+	f, _ := reflect.TypeFor[Source]().FieldByName("Keys")
+	return strings.Split(f.Tag.Get("enum"), ",")
+}
+
+// Where names the locators that are set, in the order of the struct.
 func (r SourceRef) Where() []string {
 	var keys []string
-	for _, k := range []struct {
-		name string
-		set  bool
-	}{
-		{"call", r.Call != ""}, {"event", r.Event != ""}, {"field", len(r.Field) > 0}, {"fields", len(r.Fields) > 0},
-		{"file", r.File != ""}, {"column", r.Column != ""}, {"metric", r.Metric != ""},
-	} {
-		if k.set {
-			keys = append(keys, k.name)
+	v := reflect.ValueOf(r)
+	for _, f := range Fields(v.Type()) {
+		if x := v.FieldByIndex(f.Index); slices.Contains(Locators(), Key(f)) && x.Len() > 0 { // texts and lists
+			keys = append(keys, Key(f))
 		}
 	}
 	return keys
@@ -142,7 +154,7 @@ type FieldID []FieldVersion
 // FieldVersion is a field's number in a range of driver versions.
 type FieldVersion struct {
 	Driver string `yaml:"driver" doc:"Major versions: \"575-589\", \">=590\", \"<575\"; empty for all."`
-	ID     uint32 `yaml:"id" doc:"The number."`
+	ID     uint32 `yaml:"id" need:"true" doc:"The number."`
 }
 
 // Twin is an official metric of the same meaning.

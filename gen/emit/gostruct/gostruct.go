@@ -25,7 +25,7 @@ var text string
 
 var templates = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
 	"header": emit.Header, "type": fieldType, "rows": rows, "index": index, "goType": goType, "pair": pair,
-	"strings": quoteAll, "numbers": numbers, "kind": func(m *resolve.Metric) string { return kinds[m.Instrument] },
+	"strings": quoteAll, "imports": imports, "kind": func(m *resolve.Metric) string { return kinds[m.Instrument] },
 	"floats": func(f []float64) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(f), " ", ", "), "[]") },
 }).Parse(text))
 
@@ -137,16 +137,26 @@ func quoteAll(m *resolve.Metric) string {
 	return strings.Join(names, ", ")
 }
 
-// numbers says whether the file of a group or a scope turns integers into label values.
-func numbers(x any) bool {
+// imports are the import lines the file of a group or a scope needs.
+func imports(x any) []string {
+	const std, ours = `"strconv"`, `"github.com/gpumeter/gpumeter/exporter/metric"`
 	isInt := func(a *resolve.Attribute) bool { return a.Type == "int" }
+	var numbers bool // turned into label values
 	switch x := x.(type) {
 	case *resolve.Scope:
-		return slices.ContainsFunc(x.Attributes, isInt)
+		numbers = slices.ContainsFunc(x.Attributes, isInt)
 	case *resolve.Group:
-		return slices.ContainsFunc(x.Metrics, func(m *resolve.Metric) bool {
+		numbers = slices.ContainsFunc(x.Metrics, func(m *resolve.Metric) bool {
 			return !m.Closed() && slices.ContainsFunc(m.Attributes, isInt)
 		})
+		if !slices.ContainsFunc(x.Metrics, func(m *resolve.Metric) bool {
+			return m.Instrument != "histogram" || len(m.Attributes) > 0
+		}) {
+			return nil // nothing but histograms without labels
+		}
 	}
-	return false
+	if numbers {
+		return []string{std, "", ours}
+	}
+	return []string{ours}
 }

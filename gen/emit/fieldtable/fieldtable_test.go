@@ -1,0 +1,26 @@
+package fieldtable
+
+import (
+	"testing"
+
+	"github.com/gpumeter/gpumeter/gen/gentest"
+	"github.com/gpumeter/gpumeter/gen/resolve"
+	"github.com/gpumeter/gpumeter/gen/schema"
+)
+
+// The sample's driver has a field, fields beside a call, and numbers that moved.
+func TestGolden(t *testing.T) {
+	e := Emitter
+	e.Run = tableOf("driver")
+	gentest.Golden(t, e, "testdata/sample.txtar")
+}
+
+// A range the policies let through by mistake is refused, not left out.
+func TestBadRange(t *testing.T) {
+	m := new(resolve.Metric)
+	m.Scope, m.Group = &resolve.Scope{Scope: schema.Scope{Name: "device"}}, new(resolve.Group)
+	m.Sources = schema.Map[schema.SourceRef]{{Key: "nvml", Value: schema.SourceRef{Field: schema.FieldID{{Driver: "570", ID: 1}}}}}
+	if files, err := Emitter.Run(&resolve.Model{Metrics: []*resolve.Metric{m}}); err == nil {
+		t.Errorf("emitted %s", files[0].Data)
+	}
+}

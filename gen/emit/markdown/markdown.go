@@ -1,0 +1,242 @@
+// Package markdown emits the reference of all metrics.
+package markdown
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/gpumeter/gpumeter/gen/emit"
+	"github.com/gpumeter/gpumeter/gen/resolve"
+	"github.com/gpumeter/gpumeter/gen/schema"
+)
+
+const file = "spec/reference/metrics.md"
+
+// Emitter writes one page: groups, attributes, scopes and sources.
+var Emitter = emit.Emitter{
+	Name: "markdown",
+	Doc:  "the reference people read",
+	Owns: file,
+	Run:  run,
+}
+
+//go:embed metrics.md.tmpl
+var text string
+
+var templates = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
+	"header": emit.Header, "prose": prose, "code": code, "names": names, "kind": kind, "status": status,
+	"reads": reads, "values": values, "twin": twin, "was": was, "floats": floats, "deprecated": deprecated,
+	"scopes": scopes, "codes": codes, "many": many,
+}).Parse(text))
+
+func run(m *resolve.Model) ([]emit.File, error) {
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, "metrics", m); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return []emit.File{{Path: file, Data: b.Bytes()}}, nil
+}
+
+// prose makes text of the spec show as it is written, in a table too.
+func prose(s string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "\n", " ").Replace(strings.TrimSpace(s))
+}
+
+// code shows a name or a value as it is written, in a table too.
+func code(s string) string {
+	return "`" + strings.NewReplacer("|", `\|`, "`", "'", "\n", " ").Replace(s) + "`"
+}
+
+func codes(list []string) string {
+	var out []string
+	for _, s := range list {
+		out = append(out, code(s))
+	}
+	return strings.Join(out, ", ")
+}
+
+// names are the metric's Prometheus and OpenTelemetry names in each scope of its group.
+func names(m *resolve.Metric) string {
+	var out []string
+	for _, x := range m.Everywhere() {
+		prom := code(x.Prom)
+		if x.Instrument == "histogram" {
+			prom = codes(x.SeriesNames()[1:])
+		}
+		line := "Prometheus " + prom + ", OpenTelemetry " + code(x.Name)
+		if len(m.Group.Scopes) > 1 {
+			line = "of a " + x.Scope.Name + ": " + line
+		}
+		out = append(out, "- "+line)
+	}
+	return strings.Join(out, "\n")
+}
+
+// kind says what sort of number it is, in what unit.
+func kind(m *resolve.Metric) string {
+	article := "A "
+	if m.Instrument == "updowncounter" {
+		article = "An "
+	}
+	out := article + m.Instrument
+	switch {
+	case m.Unit == "1":
+		out += ", a ratio of 0 to 1"
+	case m.Unit != "":
+		out += " in " + code(m.Unit)
+	}
+	if len(m.Buckets) > 0 {
+		out += ", with buckets up to " + floats(m.Buckets)
+	}
+	return out + "."
+}
+
+// status is what a reader should know before building on the metric.
+func status(m *resolve.Metric) string {
+	var out []string
+	if m.OptIn() {
+		out = append(out, "**Opt-in**: off unless it is included.")
+	}
+	if m.Stability == "stable" {
+		out = append(out, "Stable.")
+	}
+	if m.Deprecated != nil {
+		out = append(out, deprecated(m.Deprecated))
+	}
+	return strings.Join(out, " ")
+}
+
+func deprecated(d *schema.Deprecated) string {
+	out := "**Deprecated** since " + d.Since
+	if d.RenamedTo != "" {
+		out += "; use " + code(d.RenamedTo)
+	}
+	if d.Explaining != "" {
+		return out + ". " + prose(d.Explaining)
+	}
+	return out + "."
+}
+
+// read is who reads a metric, as a row of a table.
+type read struct{ Source, Where, Scale, Note string }
+
+func reads(m *resolve.Metric) []read {
+	var out []read
+	for _, s := range m.Sources {
+		r := read{Source: s.Key, Where: where(s.Value), Note: prose(s.Value.Note)}
+		if s.Value.Scale != 0 {
+			r.Scale = "× " + strconv.FormatFloat(s.Value.Scale, 'g', -1, 64)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// where says where a source finds a metric.
+func where(r schema.SourceRef) string {
+	var out []string
+	add := func(sort, name string) {
+		if name != "" {
+			out = append(out, sort+" "+code(name))
+		}
+	}
+	add("call", r.Call)
+	add("event", r.Event)
+	if len(r.Field) > 0 {
+		out = append(out, "field "+number(r.Field))
+	}
+	if len(r.Fields) > 0 {
+		var each []string
+		for _, f := range r.Fields {
+			each = append(each, code(f.Key)+" "+number(f.Value))
+		}
+		out = append(out, "fields "+strings.Join(each, ", "))
+	}
+	add("file", r.File)
+	add("column", r.Column)
+	add("metric", r.Metric)
+	return strings.Join(out, "; ")
+}
+
+// number is a field's number, by driver version where it moved.
+func number(id schema.FieldID) string {
+	var out []string
+	for _, v := range id {
+		s := strconv.FormatUint(uint64(v.ID), 10)
+		if v.Driver != "" {
+			s += " (driver " + code(v.Driver) + ")"
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, " or ")
+}
+
+// values says what values a label can have.
+func values(a *resolve.Attribute) string {
+	var out []string
+	for _, m := range a.Members {
+		out = append(out, code(m.ID)+" "+prose(m.Brief))
+	}
+	if len(out) == 0 {
+		return prose(a.Brief)
+	}
+	return strings.Join(out, "<br>")
+}
+
+func twin(t *schema.Twin) string {
+	out := code(t.Name)
+	for i, a := range t.Attributes {
+		sep := ", "
+		if i == 0 {
+			sep = " with "
+		}
+		out += sep + code(a.Key+"="+a.Value)
+	}
+	return out
+}
+
+func was(list []schema.Was) string {
+	var out []string
+	for _, w := range list {
+		s := w.System + " " + code(w.Name)
+		if w.Note != "" {
+			s += " (" + strings.TrimSuffix(prose(w.Note), ".") + ")"
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, ", ")
+}
+
+func floats(list []float64) string {
+	var out []string
+	for _, f := range list {
+		out = append(out, strconv.FormatFloat(f, 'g', -1, 64))
+	}
+	return strings.Join(out, ", ")
+}
+
+// scopes links the scopes a group serves.
+func scopes(g *resolve.Group) string {
+	var out []string
+	for _, s := range g.Scopes {
+		out = append(out, fmt.Sprintf("[%s](#scope-%s)", s.Name, s.Name))
+	}
+	return strings.Join(out, " and ")
+}
+
+// many says how many values a label can have.
+func many(a *resolve.Attribute) string {
+	switch a.Cardinality {
+	case "fixed":
+		return "as the spec says"
+	case "node":
+		return "as the node's hardware has"
+	case "open":
+		return "as events bring"
+	}
+	return "one a " + a.Cardinality
+}
