@@ -172,6 +172,25 @@ func TestFaultsAreCounted(t *testing.T) {
 	})
 }
 
+// The XID that tells why a device is lost must not be lost with it.
+func TestLostDeviceKeepsItsEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGPU(0)
+		g.read = func(_ context.Context, d *telemetry.Device) *metric.Reason {
+			*d = telemetry.Device{}
+			k := metric.Keyed{Labels: telemetry.XIDErrorsAttributes{XID: 79}.Labels()}
+			k.Value.Set(1)
+			d.XID.Errors = []metric.Keyed{k}
+			return metric.Lost
+		}
+		f := run(t, Config{Sources: []source.Source{(&driver{devices: []source.Device{g}}).source("nvml")}})
+		s := f.Snapshot(context.Background())
+		if state(t, &s.Devices[0]) != telemetry.StateLost || len(s.Devices[0].Read.XID.Errors) != 1 {
+			t.Errorf("state %v, XIDs %v", state(t, &s.Devices[0]), s.Devices[0].Read.XID.Errors)
+		}
+	})
+}
+
 func TestPanicCostsTheReadingOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sick, well := newGPU(0), newGPU(1)

@@ -75,18 +75,19 @@ func (r *registry) compose(slots []slot) []Device {
 	for _, k := range r.known {
 		d := Device{Identity: k.identity, Labels: k.labels, Owned: k.labels}
 		state := telemetry.StateLost
+		answered := false
 		var parts []part
 		for _, s := range slots {
 			if s.worker.known != k {
 				continue
 			}
-			if s.reading.why == nil {
+			if s.reading.device != nil { // one that is lost still has the XIDs that tell why
 				parts = append(parts, part{s.worker.source, s.reading.device})
-			} else {
-				state = worse(state, s.reading.why)
 			}
+			answered = answered || s.reading.why == nil
+			state = worse(state, s.reading.why)
 		}
-		if len(parts) > 0 {
+		if answered {
 			state = telemetry.StateOK
 		}
 		merge(&d.Read, parts)
@@ -108,7 +109,7 @@ func worse(state telemetry.State, why *metric.Reason) telemetry.State {
 	switch {
 	case why == metric.Late:
 		return telemetry.StateLate
-	case why != metric.Lost && state != telemetry.StateLate:
+	case why != nil && why != metric.Lost && state != telemetry.StateLate:
 		return telemetry.StateFailed
 	}
 	return state

@@ -37,8 +37,9 @@ type Reader interface {
 type Device interface {
 	// Identity is fixed while the Device lives.
 	Identity() *telemetry.Identity
-	// Read fills the buffer with what the driver says now. What failed alone says so in its Value;
-	// a returned reason means that the whole device could not be read.
+	// Read fills the buffer with what the driver says now. What failed alone says so in its Value.
+	// A returned reason means that the device as a whole does not answer; what the buffer holds all
+	// the same, such as the errors counted until then, is served.
 	Read(context.Context, *telemetry.Device) *metric.Reason
 }
 

@@ -15,7 +15,7 @@ func FuzzPage(f *testing.F) {
 	f.Add("NVIDIA H100", 1.5)
 	f.Add(`a "quote", a \backslash\ and a`+"\nnewline", math.NaN())
 	f.Add("\xff\xfe not UTF-8 \x00", math.Inf(-1))
-	f.Add(`trailing \`, -0.0)
+	f.Add(`trailing \`, math.Copysign(0, -1))
 	f.Fuzz(func(t *testing.T, name string, number float64) {
 		s := node(1)
 		labels := metric.NewLabels(metric.Label{Name: "gpu_uuid", Value: "GPU-0"}, metric.Label{Name: "gpu_model", Value: name})

@@ -3,6 +3,7 @@ package prom
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -180,7 +181,7 @@ func TestProtobuf(t *testing.T) {
 	for {
 		var m dto.MetricFamily
 		if err := decoder.Decode(&m); err != nil {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			t.Fatal(err)
