@@ -1,0 +1,79 @@
+# make help lists what can be done here.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Where built tools are kept, outside the clone, so that a fresh clone finds them again.
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gpumeter
+
+# go-nvml's own code calls functions its header marks deprecated: pages of warnings otherwise.
+export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
+
+# A TMPDIR of our own: cgo compiles there, and a stray nvml.h in the machine's would be found
+# before go-nvml's and break its build.
+export TMPDIR := $(CACHE)/tmp
+$(shell mkdir -p "$(TMPDIR)")
+
+# The tools are built once for each version of tools/go.mod and tools/go.sum.
+TOOLS := $(CACHE)/tools
+PINS := $(shell cat tools/go.mod tools/go.sum | cksum | cut -d ' ' -f 1)
+PROMTOOL := $(TOOLS)/promtool-$(PINS)
+GOLANGCI := $(TOOLS)/golangci-lint-$(PINS)
+
+VERSION := $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null)
+REVISION := $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION)) $(if $(REVISION),-X main.revision=$(REVISION))
+
+# More flags, from the command line: make test TESTFLAGS=-v, make run ARGS="--log.level=debug".
+TESTFLAGS ?=
+BENCHFLAGS ?=
+ARGS ?=
+
+.PHONY: help generate check fmt vet lint test bench fuzz run build
+
+help: ## Say what each target does.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+generate: ## Write every generated file anew from spec/.
+	go generate ./...
+
+check: ## Everything that must hold: generated files, format, vet, lint, tests.
+	go run ./gen -check
+	$(MAKE) --no-print-directory fmt vet lint test
+
+fmt: ## Fail when a Go file is not gofmt'ed.
+	@bad="$$(gofmt -l .)"; if [ -n "$$bad" ]; then echo "not gofmt'ed:" $$bad; exit 1; fi
+
+vet: ## Run go vet, with cgo and without.
+	go vet ./...
+	CGO_ENABLED=0 go vet ./...
+
+lint: $(GOLANGCI) ## Run golangci-lint at its pinned version.
+	$(GOLANGCI) run
+
+test: $(PROMTOOL) ## Run all tests with the race detector; needs no GPU.
+	GPUMETER_PROMTOOL=$(PROMTOOL) go test -race $(TESTFLAGS) ./...
+
+bench: ## Run all benchmarks and print one table: each figure, and what others take against it.
+	@go test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./... | tee "$(TMPDIR)/bench.txt" | go run ./test/ratios
+
+fuzz: ## Run each fuzz target for five seconds.
+	@go test -list '^Fuzz' ./... >"$(TMPDIR)/fuzz.txt"
+	@awk '/^Fuzz/ { name[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print name[i], $$2; n = 0 }' "$(TMPDIR)/fuzz.txt" | \
+		while read -r name package; do go test -run '^$$' -fuzz "^$$name\$$" -fuzztime 5s "$$package"; done
+
+run: build ## Build, and serve this machine, or a simulated node where it has no accelerator.
+	bin/gpumeter serve --simulate-if-none $(ARGS)
+
+build: ## Build bin/gpumeter, stripped.
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/gpumeter ./exporter/cmd/gpumeter
+
+# promtool checks our pages and rules, and discovers no targets: without remove_all_sd it would
+# bring every cloud's library.
+$(PROMTOOL):
+	mkdir -p $(TOOLS)
+	cd tools && go build -tags remove_all_sd -o $@ github.com/prometheus/prometheus/cmd/promtool
+
+$(GOLANGCI):
+	mkdir -p $(TOOLS)
+	cd tools && go build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -1,0 +1,68 @@
+// Command gpumeter serves what a node's accelerators do, and whose work is on them.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/self"
+)
+
+// Set by the linker; see the Makefile.
+var (
+	version  = "dev"
+	revision = ""
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run returns the exit code: 0, 1 when the work failed, 2 when the command line, the environment
+// or the config file is wrong.
+func run(args []string, stdout, stderr io.Writer) int {
+	c, command, err := config.Parse(args, stdout)
+	switch {
+	case errors.Is(err, config.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
+		return 2
+	}
+	if command == "version" {
+		b := build()
+		fmt.Fprintf(stdout, "gpumeter %s (%s, %s, %s/%s)\n", b.Version, b.Revision, b.GoVersion, runtime.GOOS, runtime.GOARCH)
+		return 0
+	}
+	return serve(c, newLogger(c.Log, stderr))
+}
+
+// build says what was built; a plain `go build` knows its commit.
+func build() self.Build {
+	b := self.Build{Version: version, Revision: revision, GoVersion: runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok && b.Revision == "" {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				b.Revision = s.Value
+			}
+		}
+	}
+	if b.Revision == "" {
+		b.Revision = "unknown"
+	}
+	return b
+}
+
+func newLogger(c config.Log, w io.Writer) *slog.Logger {
+	var level slog.Level
+	level.UnmarshalText([]byte(c.Level)) //nolint:errcheck // the parser let only known levels through
+	options := &slog.HandlerOptions{Level: level}
+	if c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}

@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/otlptranslator"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+	"go.yaml.in/yaml/v3"
+)
+
+const openMetrics = "application/openmetrics-text;version=1.0.0"
+
+// notOnThePage are the metrics a simulated node without faults does not show, and why.
+var notOnThePage = map[string]string{
+	"gpumeter_read_faults_total": "appears with the first fault; a simulated device never fails",
+	"gpu_xid_errors_total":       "a code appears when it is first seen, which takes a simulated node hours",
+}
+
+// Every metric of the spec is on the page of a simulated node, under the name Prometheus' own
+// translation gives it, and nothing else of ours is.
+func TestEveryMetricIsServed(t *testing.T) {
+	e := serve(t, nil, "--simulate", "mixed", "--metrics.include", "system")
+	e.get(t, "/metrics")
+	time.Sleep(1100 * time.Millisecond) // the second read has timed the first
+	families := parse(t, e.get(t, "/metrics", "Accept", "text/plain"))
+	want := map[string]bool{}
+	for _, m := range specMetrics(t) {
+		want[m] = true
+		if _, excused := notOnThePage[m]; families[m] == nil && !excused {
+			t.Errorf("%s is in the spec and not on the page", m)
+		} else if families[m] != nil && excused {
+			t.Errorf("%s is on the page; its excuse is out of date", m)
+		}
+	}
+	for name, f := range families {
+		if !want[name] && !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
+			t.Errorf("%s is on the page and not in the spec", name)
+		}
+		for _, m := range f.Metric {
+			if n := len(m.Label); n > 14 {
+				t.Errorf("%s: a series with %d labels; at most 14", name, n)
+			}
+		}
+	}
+}
+
+// specMetrics reads the names from the YAML and translates them.
+func specMetrics(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../spec/metrics/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no spec: %v", err)
+	}
+	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
+	types := map[string]otlptranslator.MetricType{
+		"gauge": otlptranslator.MetricTypeGauge, "counter": otlptranslator.MetricTypeMonotonicCounter,
+		"updowncounter": otlptranslator.MetricTypeNonMonotonicCounter, "histogram": otlptranslator.MetricTypeHistogram,
+	}
+	var names []string
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var group struct {
+			Metrics []struct{ Name, Unit, Instrument string }
+		}
+		if err := yaml.Unmarshal(raw, &group); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, m := range group.Metrics {
+			name, err := namer.Build(otlptranslator.Metric{Name: m.Name, Unit: m.Unit, Type: types[m.Instrument]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func parse(t testing.TB, page string) map[string]*dto.MetricFamily {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(page))
+	if err != nil {
+		t.Fatalf("the page does not parse: %v", err)
+	}
+	return families
+}
+
+// Prometheus' own parser takes the OpenMetrics page to its end mark, and sees the same number of
+// series as in the text format.
+func TestOpenMetricsParses(t *testing.T) {
+	e := serve(t, nil, "--simulate", "mixed", "--max-age", "1h")
+	page := e.get(t, "/metrics", "Accept", openMetrics)
+	if !strings.HasSuffix(page, "\n# EOF\n") {
+		t.Errorf("the page ends with %q", page[len(page)-20:])
+	}
+	parser := textparse.NewOpenMetricsParser([]byte(page), labels.NewSymbolTable())
+	series, units := 0, 0
+	for {
+		entry, err := parser.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("after %d series: %v", series, err)
+		}
+		switch entry {
+		case textparse.EntrySeries:
+			series++
+		case textparse.EntryUnit:
+			units++
+		}
+	}
+	text := e.get(t, "/metrics", "Accept", "text/plain")
+	if want := len(regexp.MustCompile(`(?m)^[^#]`).FindAllString(text, -1)); series != want || units == 0 {
+		t.Errorf("%d series and %d units; the text format has %d series", series, units, want)
+	}
+}
+
+// promtool, as its users run it, finds nothing to complain of.
+func TestPromtoolCheckMetrics(t *testing.T) {
+	promtool := os.Getenv("GPUMETER_PROMTOOL")
+	if promtool == "" {
+		t.Skip("GPUMETER_PROMTOOL does not name a promtool; `make test` sets it")
+	}
+	e := serve(t, nil, "--simulate", "mixed", "--metrics.include", "system")
+	check := exec.Command(promtool, "check", "metrics")
+	check.Stdin = strings.NewReader(e.get(t, "/metrics", "Accept", "text/plain"))
+	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
+
+// Protobuf and text hold the same families and as many series each.
+func TestFormatsAgree(t *testing.T) {
+	e := serve(t, nil, "--simulate", "h100x1", "--max-age", "1h")
+	text := parse(t, e.get(t, "/metrics", "Accept", "text/plain"))
+	proto := e.get(t, "/metrics", "Accept", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
+	decoder := expfmt.NewDecoder(strings.NewReader(proto), expfmt.NewFormat(expfmt.TypeProtoDelim))
+	n := 0
+	for {
+		var f dto.MetricFamily
+		err := decoder.Decode(&f)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		if other := text[f.GetName()]; other == nil || len(other.Metric) != len(f.Metric) {
+			t.Errorf("%s: protobuf and text differ", f.GetName())
+		}
+	}
+	if n != len(text) {
+		t.Errorf("%d families in protobuf, %d in text", n, len(text))
+	}
+}
