@@ -39,8 +39,7 @@ func main() {
 	}
 	if err := run(*root, emitters, *check); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		var faults schema.Faults
-		if errors.As(err, &faults) {
+		if _, ok := errors.AsType[schema.Faults](err); ok {
 			os.Exit(2) // the spec is wrong, not what was made of it
 		}
 		os.Exit(1)

@@ -7,9 +7,6 @@ type Reason struct {
 	Fault bool   // counted as a read fault; false where absence is normal
 }
 
-// Error makes a Reason usable as an error.
-func (r *Reason) Error() string { return r.Text }
-
 // The reasons every source shares.
 var (
 	Unread      = &Reason{Text: "not read"}

@@ -14,7 +14,7 @@ import (
 var (
 	metricNamer = otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
 	unitNamer   = otlptranslator.UnitNamer{}
-	labelNamer  = otlptranslator.LabelNamer{PreserveMultipleUnderscores: true, UnderscoreLabelSanitization: true}
+	labelNamer  = otlptranslator.LabelNamer{PreserveMultipleUnderscores: true}
 )
 
 var translatedTypes = map[string]otlptranslator.MetricType{

@@ -191,7 +191,7 @@ func expect(t *testing.T, texts map[string]string, what, want string) {
 		t.Errorf("%s: no fault; want %s", what, want)
 		return
 	}
-	for _, line := range strings.Split(want, "\n") {
+	for line := range strings.SplitSeq(want, "\n") {
 		if !strings.Contains("\n"+err.Error()+"\n", "\n"+line+"\n") {
 			t.Errorf("%s:\n got %s\nwant %s", what, err, line)
 		}

@@ -74,7 +74,7 @@ func (w walker) list(n *yaml.Node, t reflect.Type, name, words string) {
 
 // MapValue returns the type of the values when t is a Map.
 func MapValue(t reflect.Type) (reflect.Type, bool) {
-	m, ok := reflect.Zero(t).Interface().(interface{ valueType() reflect.Type })
+	m, ok := reflect.TypeAssert[interface{ valueType() reflect.Type }](reflect.Zero(t))
 	if !ok {
 		return nil, false
 	}

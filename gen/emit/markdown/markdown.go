@@ -188,15 +188,14 @@ func values(a *resolve.Attribute) string {
 }
 
 func twin(t *schema.Twin) string {
-	out := code(t.Name)
-	for i, a := range t.Attributes {
-		sep := ", "
-		if i == 0 {
-			sep = " with "
-		}
-		out += sep + code(a.Key+"="+a.Value)
+	var with []string
+	for _, a := range t.Attributes {
+		with = append(with, code(a.Key+"="+a.Value))
 	}
-	return out
+	if len(with) == 0 {
+		return code(t.Name)
+	}
+	return code(t.Name) + " with " + strings.Join(with, ", ")
 }
 
 func was(list []schema.Was) string {
