@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/source"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// clock is a wall clock that the test moves.
+type clock struct{ t time.Time }
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func (c *clock) now() time.Time             { return c.t }
+func (c *clock) moveTo(since time.Duration) { c.t = noon.Add(since) }
+
+// start opens a node whose driver was loaded at noon.
+func start(t testing.TB, node string, seed uint64) (*clock, []source.Device) {
+	t.Helper()
+	c := &clock{t: noon}
+	s, err := New(Config{Node: node, Now: c.now, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, list(t, s)
+}
+
+func list(t testing.TB, s source.Source) []source.Device {
+	t.Helper()
+	r, err := s.Open(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	devices, err := r.Devices(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return devices
+}
+
+func read(t testing.TB, d source.Device) *telemetry.Device {
+	t.Helper()
+	out := new(telemetry.Device)
+	if why := d.Read(context.Background(), out); why != nil {
+		t.Fatal(why)
+	}
+	return out
+}
+
+// number wants a reading to have one.
+func number(t *testing.T, v metric.Value) float64 {
+	t.Helper()
+	n, ok := v.Get()
+	if !ok {
+		t.Fatalf("no number: %s", v.Why().Text)
+	}
+	return n
+}
+
+// everyNumber calls f with each number that was read and the name of its series.
+func everyNumber(x *telemetry.Device, f func(d *metric.Desc, series string, n float64)) {
+	for _, family := range telemetry.DeviceFamilies {
+		for i, row := range family.Rows {
+			if n, ok := row(x).Get(); ok {
+				f(family.Desc, family.Desc.Name+"{"+family.Desc.Rows[i].Text()+"}", n)
+			}
+		}
+		if family.Keyed == nil {
+			continue
+		}
+		for _, k := range *family.Keyed(x) {
+			if n, ok := k.Value.Get(); ok {
+				f(family.Desc, family.Desc.Name+"{"+k.Labels.Text()+"}", n)
+			}
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package sim
+
+// Time goes in ticks of a second. All jobs of a board repeat after a cycle, which ends with a rest
+// long enough to cool down in: each cycle begins alike, so any number of them can be skipped.
+const (
+	cycleTicks = 6 * 3600
+	restTicks  = 15 * 60
+)
+
+// window is a part of a cycle, in ticks, the last not included.
+type window struct{ from, to int64 }
+
+func (w window) has(t int64) bool { return w.from <= t && t < w.to }
+
+// job is one job of a cycle: loading, then work until it ends.
+type job struct {
+	window
+	ramp int64 // ticks until all of its memory is taken and all of the board works
+}
+
+// plan is what a board has to do in a cycle.
+type plan struct {
+	seed      uint64
+	serving   bool // answers requests; else it trains
+	jobs      []job
+	step      int64  // ticks of one wave of training
+	every     int64  // ticks from checkpoint to checkpoint
+	pause     int64  // ticks a checkpoint takes
+	weight    int64  // power at full load, ‰ of what lies between idle and limit
+	footprint int64  // memory of a job, ‰ of what is to be had
+	hot       window // its cooling fails
+	brake     window // the power supply asks the whole node to slow down
+}
+
+// newPlan makes the plan of one board. Boards of one job start, wait and end together; every other
+// job of a node's entry serves.
+func newPlan(s slot, nodeSeed, jobSeed, ownSeed uint64) *plan {
+	p := &plan{
+		seed: mix(ownSeed, 'n'), serving: s.job%2 == 1,
+		step:  between(mix(jobSeed, 's'), 7, 15),
+		every: between(mix(jobSeed, 'e'), 300, 600), pause: between(mix(jobSeed, 'p'), 12, 20),
+		footprint: between(mix(jobSeed, 'm'), 700, 950),
+		// Near enough to the limit that the waves of training cross it.
+		weight: between(mix(ownSeed, 'w'), 950, 1000),
+	}
+	if p.serving {
+		p.weight = between(mix(ownSeed, 'w'), 650, 750)
+	}
+	const work = cycleTicks - restTicks
+	for from, n := between(mix(jobSeed, 'i'), 20, 60), uint64(0); from < work; n++ {
+		j := job{window: window{from, work}, ramp: between(mix(jobSeed, 'r', n), 20, 60)}
+		if !p.serving {
+			j.to = min(work, from+between(mix(jobSeed, 'l', n), 20*60, 55*60))
+		}
+		p.jobs = append(p.jobs, j)
+		from = j.to + between(mix(jobSeed, 'g', n), 60, 300)
+	}
+	if s.seat == jobSize-1 { // the end of the row, where the air is warmest
+		from := p.jobs[0].from + between(mix(ownSeed, 'h'), 300, 600)
+		p.hot = window{from, from + 420}
+	}
+	from := between(mix(nodeSeed, 'b'), 900, 3000)
+	p.brake = window{from, from + 15}
+	return p
+}
+
+// load is what the board has to do in a tick: the percentage of it in which a kernel runs, and the
+// power that takes at full clocks, ‰ of what lies between idle and limit. j is nil between jobs.
+func (p *plan) load(t int64, j *job) (busyPercent, power int64) {
+	noise := scramble(p.seed + uint64(t))
+	if j == nil {
+		return 0, int64(noise % 8)
+	}
+	since := t - j.from
+	wave := int64(0)
+	switch {
+	case since < j.ramp:
+		busyPercent = 95 * since / j.ramp
+	case p.serving:
+		busyPercent = 55 + 30*triangle(t, 1500)/1000 + 8*triangle(t, 97)/1000 + int64(noise%9) - 4
+	case (since-j.ramp)%p.every >= p.every-p.pause:
+		busyPercent = 10 + int64(noise%10)
+	default:
+		busyPercent = 97 + int64(noise%4)
+		wave = 60 * triangle(t, p.step) / 1000
+	}
+	return busyPercent, max(0, busyPercent*p.weight/100+wave+int64(noise>>32%20))
+}

@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// Readers that looked at different times see the same when they look at the same time, also after
+// cycles that one of them skipped.
+func TestLookingChangesNothing(t *testing.T) {
+	often, a := start(t, allModels(), 5)
+	seldom, b := start(t, allModels(), 5)
+	for i := range a {
+		for at := time.Duration(0); at < 50*time.Hour; at += 7*time.Minute + 1234567*time.Microsecond {
+			often.moveTo(at)
+			x := read(t, a[i])
+			if (at/(7*time.Minute))%97 != 3 {
+				continue
+			}
+			seldom.moveTo(at)
+			if y := read(t, b[i]); !reflect.DeepEqual(x, y) {
+				t.Fatalf("%s after %v: the one who looked often sees\n%+v\nthe other\n%+v", a[i].Identity().Model, at, x, y)
+			}
+		}
+	}
+}
+
+// Another seed is another node, the same seed the same.
+func TestSeed(t *testing.T) {
+	look := func(seed uint64) (string, *telemetry.Device) {
+		c, d := start(t, "h100x1", seed)
+		c.moveTo(3 * time.Hour)
+		return d[0].Identity().UUID, read(t, d[0])
+	}
+	uuid, x := look(1)
+	if again, y := look(1); again != uuid || !reflect.DeepEqual(x, y) {
+		t.Error("the same seed made two nodes")
+	}
+	if other, y := look(2); other == uuid || reflect.DeepEqual(x, y) {
+		t.Error("two seeds made the same node")
+	}
+}
+
+// A clock set back reduces nothing; when it is right again the counters go on.
+func TestTimeGoesBack(t *testing.T) {
+	c, devices := start(t, "h100x1", 1)
+	c.moveTo(30 * time.Hour)
+	x := read(t, devices[0])
+	for _, at := range []time.Duration{29 * time.Hour, 0, -time.Hour} {
+		c.moveTo(at)
+		if y := read(t, devices[0]); !reflect.DeepEqual(x, y) {
+			t.Errorf("set back to %v, it reads\n%+v\nbefore\n%+v", at, y, x)
+		}
+	}
+	c.moveTo(31 * time.Hour)
+	if y := read(t, devices[0]); number(t, y.Power.Energy) <= number(t, x.Power.Energy) {
+		t.Error("energy stands still")
+	}
+}
+
+// The longest time a Duration can say is skipped, not lived through, and no counter wraps.
+func TestLongGap(t *testing.T) {
+	c, devices := start(t, allModels(), 1)
+	for _, d := range devices {
+		c.t = noon.Add(math.MaxInt64)
+		x := read(t, d) // tick by tick it would not end
+		seconds := time.Duration(math.MaxInt64).Seconds()
+		watts := number(t, x.Power.Energy) / seconds
+		busy := number(t, x.Utilization.BusyTime) / seconds
+		b := d.(*device).board
+		if watts < float64(b.idle) || watts > float64(b.enforced()) || busy < 0.3 || busy > 1 {
+			t.Errorf("%s: a mean of %v W and %v busy", b.id, watts, busy)
+		}
+	}
+}
+
+// Boards of one job work together, and their readings differ all the same.
+func TestNeighbours(t *testing.T) {
+	c, devices := start(t, "h100x4", 1)
+	c.moveTo(10 * time.Minute)
+	first := read(t, devices[0])
+	for _, d := range devices[1:] {
+		x := read(t, d)
+		if number(t, x.Memory.Usage) != number(t, first.Memory.Usage) {
+			t.Error("the memory of one job differs from board to board")
+		}
+		if number(t, x.Power.Energy) == number(t, first.Power.Energy) || number(t, x.Utilization.BusyTime) == number(t, first.Utilization.BusyTime) {
+			t.Error("two boards drew the same energy or were busy for the same time")
+		}
+	}
+}

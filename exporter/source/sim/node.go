@@ -1,0 +1,93 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpumeter/gpumeter/spell"
+)
+
+// most is the largest simulated node.
+const most = 64
+
+// jobSize is how many neighbours of one model work on one job.
+const jobSize = 4
+
+// nodes are the nodes with a name.
+var nodes = map[string]string{
+	// One board of each sort of gap in what is told.
+	"mixed": "h100x2,b200x1,a100x1,l40sx1,rtx4090x1,mi300xx1,gaudi3x1",
+}
+
+// slot is one place of a node and the board in it.
+type slot struct {
+	board *board
+	entry int // which entry of the node it comes from
+	job   int // which of the entry's jobs it works on
+	seat  int // which place of the job it has
+}
+
+// parse reads the description of a node and reports every fault of it.
+func parse(node string) ([]slot, error) {
+	text := strings.ToLower(strings.TrimSpace(node))
+	if named, ok := nodes[text]; ok {
+		text = named
+	}
+	var slots []slot
+	var faults []error
+	for entry, part := range strings.Split(text, ",") {
+		b, count, err := parseEntry(strings.TrimSpace(part))
+		if err != nil {
+			faults = append(faults, fmt.Errorf("sim: node %q: %w", node, err))
+			continue
+		}
+		for i := range count {
+			slots = append(slots, slot{board: b, entry: entry, job: i / jobSize, seat: i % jobSize})
+		}
+	}
+	if len(slots) > most {
+		faults = append(faults, fmt.Errorf("sim: node %q has %d boards; the most is %d", node, len(slots), most))
+	}
+	return slots, errors.Join(faults...)
+}
+
+// parseEntry reads MODELxCOUNT. A model may have an x of its own, so the last one divides.
+func parseEntry(part string) (*board, int, error) {
+	known := modelIDs()
+	if slices.Contains(known, part) {
+		return nil, 0, fmt.Errorf("%q has no count; write %sx1", part, part)
+	}
+	cut := max(0, strings.LastIndexByte(part, 'x'))
+	id, digits := part[:cut], strings.TrimPrefix(part[cut:], "x")
+	count, err := strconv.Atoi(digits)
+	i := slices.Index(known, id)
+	switch {
+	case i >= 0 && (err != nil || count < 1 || count > most):
+		return nil, 0, fmt.Errorf("%q: the count %q is not a number from 1 to %d", part, digits, most)
+	case i >= 0:
+		return &boards[i], count, nil
+	case err == nil && id != "":
+		return nil, 0, fmt.Errorf("%q: no model %q%s; %s", part, id, spell.Suggest(id, known), catalogue(known))
+	}
+	suggestion := spell.Suggest(part, append(slices.Clone(known), nodeNames()...))
+	return nil, 0, fmt.Errorf("%q is not MODELxCOUNT%s; %s", part, suggestion, catalogue(known))
+}
+
+func catalogue(known []string) string {
+	return "models are " + strings.Join(known, ", ") + "; nodes with a name are " + strings.Join(nodeNames(), ", ")
+}
+
+func nodeNames() []string { return slices.Sorted(maps.Keys(nodes)) }
+
+// modelIDs are the models as the description of a node writes them.
+func modelIDs() []string {
+	ids := make([]string, 0, len(boards))
+	for i := range boards {
+		ids = append(ids, boards[i].id)
+	}
+	return ids
+}

@@ -1,0 +1,201 @@
+package sim
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+const (
+	inlet      = 25.0 // Celsius, of the air
+	thermalLag = 45.0 // seconds until two thirds of a step in power are felt
+	memoryLag  = 70.0
+)
+
+// causes is a set of telemetry.ThrottleCause.
+type causes uint16
+
+func setOf(list ...telemetry.ThrottleCause) causes {
+	var c causes
+	for _, one := range list {
+		c |= 1 << one
+	}
+	return c
+}
+
+// The sets a board can be in. The hardware says with its brake that it slows down.
+const (
+	powerCap   causes = 1 << telemetry.ThrottleCauseSWPowerCap
+	tooHot     causes = 1 << telemetry.ThrottleCauseSWThermal
+	powerBrake causes = 1<<telemetry.ThrottleCauseHWPowerBrake | 1<<telemetry.ThrottleCauseHWSlowdown
+)
+
+// instant is what holds for a whole tick.
+type instant struct {
+	job     *job  // nil: none
+	busy    int64 // percent of the tick in which a kernel runs
+	demand  int64 // milliwatts at full clocks
+	power   int64 // milliwatts
+	held    causes
+	core    float64 // Celsius, at the beginning
+	memory  float64
+	cooling bool // the driver has begun to cool the chip and has not ended
+}
+
+// sums are whole numbers, so that adding ticks one by one or cycles at once is the same.
+type sums struct {
+	energy int64                                     // millijoules
+	busy   int64                                     // hundredths of a second
+	held   [telemetry.ThrottleCauseUnknown + 1]int64 // seconds
+}
+
+// physics is the state of one board. It is a function of the time since its driver was loaded
+// alone: when it was looked at before does not matter.
+type physics struct {
+	board *board
+	plan  *plan
+
+	// Of the model.
+	idle, limit, brake   int64   // milliwatts
+	resistance, degraded float64 // degrees of the core above the inlet per milliwatt, cooled well and badly
+	memoryResistance     float64
+	hold                 int64 // milliwatts at which a badly cooled chip gets no hotter
+	coreStep, memoryStep float64
+	restCore, restMemory float64
+
+	seen  time.Duration // the latest time asked for; time never goes back
+	cycle int64         // which cycle it is in
+	tick  int64         // of the cycle: the one that holds
+	part  float64       // seconds of it that are over
+	next  int           // the first of the plan's jobs not over
+	now   instant
+	sum   sums  // of the ticks of this cycle that are over
+	whole *sums // of a whole cycle; nil until one is over
+}
+
+func newPhysics(b *board, p *plan) physics {
+	const perUnit = 1000
+	x := physics{
+		board: b, plan: p,
+		idle: b.idle * perUnit, limit: b.enforced() * perUnit, brake: b.enforced() * perUnit / 2,
+		coreStep: 1 - math.Exp(-1/thermalLag), memoryStep: 1 - math.Exp(-1/memoryLag),
+	}
+	x.resistance = (float64(b.heat.full) - inlet) / float64(x.limit)
+	x.memoryResistance = (float64(b.heat.fullMemory) - inlet) / float64(x.limit)
+	// Bad enough that a board at its limit would get past the slowdown, if the driver let it.
+	x.degraded = (float64(b.heat.slowdown) + 8 - inlet) / float64(x.limit)
+	x.hold = int64((float64(b.heat.coreMax) - 1 - inlet) / x.degraded)
+	x.restCore = inlet + x.resistance*float64(x.idle)
+	x.restMemory = inlet + x.memoryResistance*float64(x.idle)
+	x.begin()
+	return x
+}
+
+// begin is the first tick of any cycle.
+func (x *physics) begin() {
+	x.tick, x.next, x.sum = 0, 0, sums{}
+	x.now = instant{core: x.restCore, memory: x.restMemory}
+	x.enter()
+}
+
+// moveTo goes to a time since the driver was loaded. It costs two cycles at most, however long ago
+// the last call was.
+func (x *physics) moveTo(t time.Duration) {
+	x.seen = max(x.seen, t)
+	n := int64(x.seen / time.Second)
+	x.part = (x.seen % time.Second).Seconds()
+	if cycle := n / cycleTicks; cycle != x.cycle {
+		if x.whole == nil {
+			x.advance(cycleTicks)
+			whole := x.sum
+			x.whole = &whole
+		}
+		x.cycle = cycle
+		x.begin()
+	}
+	x.advance(n % cycleTicks)
+}
+
+// advance ends ticks until the one given holds.
+func (x *physics) advance(to int64) {
+	for x.tick < to {
+		x.leave()
+		x.tick++
+		x.enter()
+	}
+}
+
+// enter finds what holds for the tick that begins.
+func (x *physics) enter() {
+	jobs := x.plan.jobs
+	for x.next < len(jobs) && x.tick >= jobs[x.next].to {
+		x.next++
+	}
+	n := &x.now
+	n.job = nil
+	if x.next < len(jobs) && jobs[x.next].has(x.tick) {
+		n.job = &jobs[x.next]
+	}
+	var power int64
+	n.busy, power = x.plan.load(x.tick, n.job)
+	n.demand = x.idle + (x.limit-x.idle)*power/1000
+	n.power, n.held = n.demand, 0
+
+	if n.power > x.limit {
+		n.power, n.held = x.limit, powerCap
+	}
+	// Two degrees of hysteresis, as a driver would: else the clocks would flutter.
+	coreMax := float64(x.board.heat.coreMax)
+	n.cooling = n.core >= coreMax || n.cooling && n.core >= coreMax-2
+	if n.cooling && n.power > x.hold {
+		n.power, n.held = x.hold, n.held|tooHot
+	}
+	if x.plan.brake.has(x.tick) && n.power > x.brake {
+		n.power, n.held = x.brake, n.held|powerBrake
+	}
+}
+
+// leave counts the tick that ends and lets the board warm up or cool down for it.
+func (x *physics) leave() {
+	n := &x.now
+	x.sum.energy += n.power
+	x.sum.busy += n.busy
+	for rest := uint16(n.held); rest != 0; rest &= rest - 1 {
+		x.sum.held[bits.TrailingZeros16(rest)]++
+	}
+	r := x.resistance
+	if x.plan.hot.has(x.tick) {
+		r = x.degraded
+	}
+	n.core += x.coreStep * (inlet + r*float64(n.power) - n.core)
+	n.memory += x.memoryStep * (inlet + x.memoryResistance*float64(n.power) - n.memory)
+}
+
+// joules is the energy drawn since the driver was loaded.
+func (x *physics) joules() float64 {
+	return milli * x.total(x.sum.energy, func(s *sums) int64 { return s.energy }, float64(x.now.power))
+}
+
+// busySeconds is the time in which a kernel ran.
+func (x *physics) busySeconds() float64 {
+	return percent * x.total(x.sum.busy, func(s *sums) int64 { return s.busy }, float64(x.now.busy))
+}
+
+// heldSeconds is the time a cause held the clocks down.
+func (x *physics) heldSeconds(c telemetry.ThrottleCause) float64 {
+	rate := 0.0
+	if x.now.held&setOf(c) != 0 {
+		rate = 1
+	}
+	return x.total(x.sum.held[c], func(s *sums) int64 { return s.held[c] }, rate)
+}
+
+// total adds the cycles that are over, the ticks of this one that are, and of this tick what is.
+func (x *physics) total(ticks int64, of func(*sums) int64, perSecond float64) float64 {
+	if x.whole != nil {
+		ticks += x.cycle * of(x.whole)
+	}
+	return float64(ticks) + perSecond*x.part
+}

@@ -1,0 +1,93 @@
+// Package sim is a simulated node: boards with honest names whose numbers obey physics.
+package sim
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/source"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// Config says which node is simulated.
+type Config struct {
+	Node string           // boards and how many of each: h100x8, or h100x2,l40sx1, or the name of a node: mixed
+	Now  func() time.Time // called from many goroutines; nil: time.Now
+	Seed uint64           // the same seed makes the same boards do the same
+}
+
+// New returns the source. The node's driver is loaded now, and its counters go on when the source
+// is closed and opened again.
+func New(c Config) (source.Source, error) {
+	slots, err := parse(c.Node)
+	if err != nil {
+		return source.Source{}, err
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	loaded := c.Now()
+	return source.Source{
+		Name: "sim",
+		Doc:  "a simulated node: " + c.Node,
+		Open: func(context.Context) (source.Reader, error) {
+			r := &reader{}
+			for i, s := range slots {
+				r.devices = append(r.devices, newDevice(c, loaded, s, i))
+			}
+			return r, nil
+		},
+	}, nil
+}
+
+type reader struct{ devices []source.Device }
+
+// Devices lists the boards, which never come or go.
+func (r *reader) Devices(context.Context) ([]source.Device, error) {
+	return slices.Clone(r.devices), nil
+}
+
+// Close has nothing to free.
+func (r *reader) Close() error { return nil }
+
+// device is one board.
+type device struct {
+	board    *board
+	identity telemetry.Identity
+	now      func() time.Time
+	loaded   time.Time // the driver
+	physics  physics
+	faults   faultLog
+}
+
+// newDevice puts a board into the node. What it does follows from the node, the seed and its index.
+func newDevice(c Config, loaded time.Time, s slot, index int) *device {
+	seed := mix(c.Seed, uint64(index))
+	p := newPlan(s, mix(c.Seed, everyone), mix(c.Seed, everyone, uint64(s.entry), uint64(s.job)), seed)
+	return &device{
+		board: s.board, identity: identify(s.board, index, seed),
+		now: c.Now, loaded: loaded,
+		physics: newPhysics(s.board, p),
+		faults:  newFaultLog(s.board, p, mix(seed, 'f')),
+	}
+}
+
+// Identity never changes.
+func (d *device) Identity() *telemetry.Identity { return &d.identity }
+
+// Read moves the board to this instant and tells what a board of its model would tell.
+func (d *device) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
+	d.physics.moveTo(d.now().Sub(d.loaded))
+	d.faults.moveTo(d.physics.cycle)
+	d.power(&out.Power)
+	d.thermal(&out.Thermal)
+	d.clock(&out.Clock)
+	d.throttle(&out.Throttle)
+	d.utilization(&out.Utilization)
+	d.memory(&out.Memory)
+	d.ecc(&out.ECC)
+	d.xid(&out.XID)
+	return nil
+}
