@@ -62,7 +62,7 @@ func (b *board) enforced() int64 { return b.limits[telemetry.PowerLimitTypeEnfor
 
 // boards are the models. What is missing, and memory, clocks and power limits of H100, H200 and
 // L40S, are as real boards answered nvidia-smi; the RTX lacks what an RTX 4080 SUPER lacked. The
-// rest follows data sheets; temperatures under load and limits of heat are near what boards show.
+// rest is near what vendors publish of such boards, not measured on one; temperatures under load and limits of heat are near what boards show.
 var boards = []board{
 	{
 		id: "h100", model: "Simulated NVIDIA H100 80GB HBM3", vendor: nvidia,

@@ -11,7 +11,7 @@ import (
 func TestParse(t *testing.T) {
 	for node, want := range map[string]string{
 		"h100x8":               "h100 h100 h100 h100 h100 h100 h100 h100",
-		" H100x1 , mi300xx2 ":  "h100 mi300x mi300x",
+		"H100x1 , mi300xx2":    "h100 mi300x mi300x",
 		"h100x1,a100x1,h100x1": "h100 a100 h100",
 		"mixed":                "h100 h100 b200 a100 l40s rtx4090 mi300x gaudi3",
 		"Mixed":                "h100 h100 b200 a100 l40s rtx4090 mi300x gaudi3",
