@@ -1,0 +1,25 @@
+//go:build cgo
+
+package nvml
+
+import (
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// clocks are the driver's names of the clocks, in the order of the spec.
+var clocks = [...]nvml.ClockType{
+	telemetry.ClockTypeGraphics: nvml.CLOCK_GRAPHICS,
+	telemetry.ClockTypeSM:       nvml.CLOCK_SM,
+	telemetry.ClockTypeMemory:   nvml.CLOCK_MEM,
+	telemetry.ClockTypeVideo:    nvml.CLOCK_VIDEO,
+}
+
+func clock(p *pass, out *telemetry.Clock) {
+	dev := p.h.dev
+	for i, c := range clocks {
+		read(p, &out.Frequency[i], hertz, mega, func() (uint32, nvml.Return) { return dev.GetClockInfo(c) })
+		read(p, &out.Limit[i], hertz, mega, func() (uint32, nvml.Return) { return dev.GetMaxClockInfo(c) })
+	}
+}

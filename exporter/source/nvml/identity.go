@@ -1,0 +1,69 @@
+//go:build cgo
+
+package nvml
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// architectures are the words for nvmlDeviceArchitecture_t.
+var architectures = map[nvml.DeviceArchitecture]string{
+	nvml.DEVICE_ARCH_KEPLER:    "kepler",
+	nvml.DEVICE_ARCH_MAXWELL:   "maxwell",
+	nvml.DEVICE_ARCH_PASCAL:    "pascal",
+	nvml.DEVICE_ARCH_VOLTA:     "volta",
+	nvml.DEVICE_ARCH_TURING:    "turing",
+	nvml.DEVICE_ARCH_AMPERE:    "ampere",
+	nvml.DEVICE_ARCH_ADA:       "ada",
+	nvml.DEVICE_ARCH_HOPPER:    "hopper",
+	nvml.DEVICE_ARCH_BLACKWELL: "blackwell",
+	nvml.DEVICE_ARCH_RUBIN:     "rubin",
+}
+
+// identify asks who a device is. What it does not answer stays empty.
+func (r *reader) identify(dev device, index int, uuid string) telemetry.Identity {
+	id := telemetry.Identity{
+		UUID: uuid, Index: index, Vendor: "nvidia",
+		Model: word(dev.GetName()), Serial: word(dev.GetSerial()), PartNumber: word(dev.GetBoardPartNumber()),
+		FirmwareVersion: word(dev.GetVbiosVersion()),
+		DriverVersion:   r.driver, CUDAVersion: r.cuda,
+	}
+	if pci, ret := dev.GetPciInfo(); ret == nvml.SUCCESS {
+		id.PCI = telemetry.NormalizePCI(text(pci.BusId[:]))
+	}
+	if a, ret := dev.GetArchitecture(); ret == nvml.SUCCESS {
+		id.Architecture = architectures[a]
+	}
+	if major, minor, ret := dev.GetCudaComputeCapability(); ret == nvml.SUCCESS {
+		id.ComputeCapability = fmt.Sprintf("%d.%d", major, minor)
+	}
+	return id
+}
+
+// word is the answer, or nothing when there was none.
+func word(s string, ret nvml.Return) string {
+	if ret != nvml.SUCCESS {
+		return ""
+	}
+	return strings.TrimSpace(s)
+}
+
+// text is a C string.
+func text(chars []int8) string {
+	var b strings.Builder
+	for _, c := range chars {
+		if c == 0 {
+			break
+		}
+		b.WriteByte(byte(c))
+	}
+	return b.String()
+}
+
+// cudaVersion turns the driver's 1000 × major + 10 × minor into 13.1.
+func cudaVersion(n int) string { return fmt.Sprintf("%d.%d", n/1000, n%1000/10) }

@@ -1,0 +1,94 @@
+//go:build cgo
+
+package nvml
+
+import (
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// causeBits are the bits of nvmlClocksEventReasons, by the spec's cause. The idle bit is no cause:
+// a clock that nobody needs is not held down.
+var causeBits = [...]uint64{
+	telemetry.ThrottleCauseSWPowerCap:         nvml.ClocksEventReasonSwPowerCap,
+	telemetry.ThrottleCauseHWSlowdown:         nvml.ClocksThrottleReasonHwSlowdown,
+	telemetry.ThrottleCauseSyncBoost:          nvml.ClocksEventReasonSyncBoost,
+	telemetry.ThrottleCauseSWThermal:          nvml.ClocksEventReasonSwThermalSlowdown,
+	telemetry.ThrottleCauseHWThermal:          nvml.ClocksThrottleReasonHwThermalSlowdown,
+	telemetry.ThrottleCauseHWPowerBrake:       nvml.ClocksThrottleReasonHwPowerBrakeSlowdown,
+	telemetry.ThrottleCauseApplicationsClocks: nvml.ClocksEventReasonApplicationsClocksSetting,
+	telemetry.ThrottleCauseDisplayClocks:      nvml.ClocksEventReasonDisplayClockSetting,
+	telemetry.ThrottleCauseUnknown:            ^uint64(nvml.ClocksEventReasonAll),
+}
+
+// bucketBits are the causes of each bucket, as spec/attributes.yaml groups them.
+var bucketBits = [...]uint64{
+	telemetry.ThrottleBucketPower:   bits(telemetry.ThrottleCauseSWPowerCap, telemetry.ThrottleCauseHWPowerBrake),
+	telemetry.ThrottleBucketThermal: bits(telemetry.ThrottleCauseSWThermal, telemetry.ThrottleCauseHWThermal),
+	telemetry.ThrottleBucketSW: bits(telemetry.ThrottleCauseSWPowerCap, telemetry.ThrottleCauseSyncBoost,
+		telemetry.ThrottleCauseSWThermal, telemetry.ThrottleCauseApplicationsClocks, telemetry.ThrottleCauseDisplayClocks),
+	telemetry.ThrottleBucketHW: bits(telemetry.ThrottleCauseHWSlowdown, telemetry.ThrottleCauseHWThermal,
+		telemetry.ThrottleCauseHWPowerBrake, telemetry.ThrottleCauseUnknown),
+}
+
+func bits(causes ...telemetry.ThrottleCause) uint64 {
+	var all uint64
+	for _, c := range causes {
+		all |= causeBits[c]
+	}
+	return all
+}
+
+func throttle(p *pass, out *telemetry.Throttle) {
+	if p.down != nil {
+		return
+	}
+	var active uint64
+	why := metric.Unsupported
+	switch {
+	case p.h.has.eventReasons:
+		n, ret := p.h.dev.GetCurrentClocksEventReasons()
+		active, why = n, p.why(ret)
+	case p.h.has.throttleReasons:
+		n, ret := p.h.dev.GetCurrentClocksThrottleReasons()
+		active, why = n, p.why(ret)
+	}
+	for i, mask := range causeBits {
+		putBits(&out.Reason[i], why, active&mask, p.h.reasons&mask)
+	}
+	for i, mask := range bucketBits {
+		putBits(&out.Active[i], why, active&mask, p.h.reasons&mask)
+	}
+}
+
+// putBits is 1 when a bit is set. A device that can not have any of them says nothing with its
+// zero; one that has it all the same is believed.
+func putBits(v *metric.Value, why *metric.Reason, active, supported uint64) {
+	switch {
+	case why != nil:
+		v.Fail(why)
+	case active == 0 && supported == 0:
+		v.Fail(metric.Unsupported)
+	default:
+		v.SetBool(active != 0)
+	}
+}
+
+// supportedReasons are the bits the device can have, with those not known to this version; all
+// where the driver does not tell.
+func supportedReasons(dev device, has symbols) uint64 {
+	var mask uint64
+	ret := nvml.ERROR_FUNCTION_NOT_FOUND
+	switch {
+	case has.supportedReasons:
+		mask, ret = dev.GetSupportedClocksEventReasons()
+	case has.supportedBefore:
+		mask, ret = dev.GetSupportedClocksThrottleReasons()
+	}
+	if ret != nvml.SUCCESS {
+		return ^uint64(0)
+	}
+	return mask | causeBits[telemetry.ThrottleCauseUnknown]
+}
