@@ -73,7 +73,7 @@ func TestDriverGoesAndComesBack(t *testing.T) {
 		var logs bytes.Buffer
 		f := run(t, Config{Sources: []source.Source{d.source("nvml")}, Logger: slog.New(slog.NewTextHandler(&logs, nil))})
 		d.set(func() { d.listErr = errors.New("driver unloaded") })
-		time.Sleep(3 * time.Minute)
+		time.Sleep(3*time.Minute + 10*time.Second) // between two tries
 		s := f.Snapshot(context.Background())
 		if got := state(t, &s.Devices[0]); got != telemetry.StateLost {
 			t.Errorf("the device is %v", got)
