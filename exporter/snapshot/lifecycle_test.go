@@ -33,6 +33,7 @@ func TestScrapeBeforeTheDriverOpens(t *testing.T) {
 		if took := time.Since(start); took > 2*time.Second || len(s.Devices) != 0 {
 			t.Errorf("waited %v", took)
 		}
+		synctest.Wait() // two clocks ring at that instant
 		if h := f.Sources()[0]; h.State != telemetry.SourceStateFailed || h.Err != "open: no answer for 2s" {
 			t.Errorf("health %+v", h)
 		}
