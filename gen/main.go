@@ -11,10 +11,13 @@ import (
 	"path/filepath"
 
 	"github.com/gpumeter/gpumeter/gen/emit"
+	"github.com/gpumeter/gpumeter/gen/emit/catalogue"
+	"github.com/gpumeter/gpumeter/gen/emit/compat"
 	"github.com/gpumeter/gpumeter/gen/emit/fieldtable"
 	"github.com/gpumeter/gpumeter/gen/emit/gostruct"
 	"github.com/gpumeter/gpumeter/gen/emit/jsonschema"
 	"github.com/gpumeter/gpumeter/gen/emit/markdown"
+	"github.com/gpumeter/gpumeter/gen/emit/semconv"
 	"github.com/gpumeter/gpumeter/gen/resolve"
 	"github.com/gpumeter/gpumeter/gen/schema"
 )
@@ -25,6 +28,9 @@ var emitters = []emit.Emitter{
 	fieldtable.Emitter,
 	jsonschema.Emitter,
 	markdown.Emitter,
+	catalogue.Emitter,
+	semconv.Emitter,
+	compat.Emitter,
 }
 
 func main() {

@@ -10,16 +10,22 @@ import (
 
 // Families are the metrics that are exposed.
 type Families struct {
-	Descs  []*metric.Desc // in the order they are walked
-	device []telemetry.Family[telemetry.Device]
-	host   []telemetry.Family[telemetry.Host]
-	self   []telemetry.Family[telemetry.Self]
+	Descs     []*metric.Desc // in the order they are walked
+	device    []telemetry.Family[telemetry.Device]
+	partition []telemetry.Family[telemetry.Partition]
+	link      []telemetry.Family[telemetry.Link]
+	process   []telemetry.Family[telemetry.Process]
+	host      []telemetry.Family[telemetry.Host]
+	self      []telemetry.Family[telemetry.Self]
 }
 
 // NewFamilies keeps the metrics of the spec for which keep is true.
 func NewFamilies(keep func(*metric.Desc) bool) *Families {
 	f := new(Families)
 	f.device = filter(f, telemetry.DeviceFamilies, keep)
+	f.partition = filter(f, telemetry.PartitionFamilies, keep)
+	f.link = filter(f, telemetry.LinkFamilies, keep)
+	f.process = filter(f, telemetry.ProcessFamilies, keep)
 	f.host = filter(f, telemetry.HostFamilies, keep)
 	f.self = filter(f, telemetry.SelfFamilies, keep)
 	return f
@@ -36,43 +42,59 @@ func filter[T any](f *Families, all []telemetry.Family[T], keep func(*metric.Des
 	return kept
 }
 
+// Labels are those of one series, in the order they are written: of the thing, of its part, and of
+// the row. Each may be nil.
+type Labels struct{ Thing, Part, Row *metric.Labels }
+
 // Visitor is told of every series that has a value.
 type Visitor interface {
 	// Family begins the metric Descs[i]. It is called only when a series follows.
 	Family(i int)
-	// Value is one series of the family: the labels of the thing, then those of the row.
-	Value(thing, row *metric.Labels, number float64)
+	// Value is one series of the family.
+	Value(at Labels, number float64)
 	// Histogram is one histogram of the family.
-	Histogram(thing, row *metric.Labels, h *metric.Histogram)
+	Histogram(at Labels, h *metric.Histogram)
 }
 
 // Walk visits all series of a snapshot. It allocates nothing.
 func (f *Families) Walk(s *snapshot.Snapshot, v Visitor) {
 	w := walker{v: v}
 	for i := range f.device {
-		x := &f.device[i]
-		w.begin()
-		owned := x.Desc.Kind == metric.KindGauge || x.Desc.Kind == metric.KindUpDownCounter
+		w.begin(f.device[i].Desc)
 		for j := range s.Devices {
 			d := &s.Devices[j]
-			labels := d.Labels
-			if owned {
-				labels = d.Owned
-			}
-			walk(&w, x, &d.Read, labels)
+			walk(&w, &f.device[i], &d.Read, Labels{Thing: w.labels(d)})
 		}
 		w.index++
 	}
+	parts(&w, s, f.partition, func(d *telemetry.Device) []telemetry.Part[telemetry.Partition] { return d.Partitions })
+	parts(&w, s, f.link, func(d *telemetry.Device) []telemetry.Part[telemetry.Link] { return d.Links })
+	parts(&w, s, f.process, func(d *telemetry.Device) []telemetry.Part[telemetry.Process] { return d.Processes })
 	for i := range f.host {
-		w.begin()
+		w.begin(f.host[i].Desc)
 		if s.Host != nil {
-			walk(&w, &f.host[i], s.Host, nil)
+			walk(&w, &f.host[i], s.Host, Labels{})
 		}
 		w.index++
 	}
 	for i := range f.self {
-		w.begin()
-		walk(&w, &f.self[i], &s.Self, nil)
+		w.begin(f.self[i].Desc)
+		walk(&w, &f.self[i], &s.Self, Labels{})
+		w.index++
+	}
+}
+
+// parts walks the families of what devices have several of.
+func parts[T any](w *walker, s *snapshot.Snapshot, families []telemetry.Family[T], of func(*telemetry.Device) []telemetry.Part[T]) {
+	for i := range families {
+		w.begin(families[i].Desc)
+		for j := range s.Devices {
+			d := &s.Devices[j]
+			all := of(&d.Read)
+			for k := range all {
+				walk(w, &families[i], &all[k].Read, Labels{Thing: w.labels(d), Part: all[k].Labels})
+			}
+		}
 		w.index++
 	}
 }
@@ -82,9 +104,21 @@ type walker struct {
 	v     Visitor
 	index int
 	begun bool
+	owned bool // the family is of gauges, which bear the owner's labels
 }
 
-func (w *walker) begin() { w.begun = false }
+func (w *walker) begin(d *metric.Desc) {
+	w.begun = false
+	w.owned = d.Kind == metric.KindGauge || d.Kind == metric.KindUpDownCounter
+}
+
+// labels are those the family's series of a device carry.
+func (w *walker) labels(d *snapshot.Device) *metric.Labels {
+	if w.owned {
+		return d.Owned
+	}
+	return d.Labels
+}
 
 func (w *walker) series() Visitor {
 	if !w.begun {
@@ -94,23 +128,26 @@ func (w *walker) series() Visitor {
 	return w.v
 }
 
-func walk[T any](w *walker, f *telemetry.Family[T], read *T, labels *metric.Labels) {
+func walk[T any](w *walker, f *telemetry.Family[T], read *T, at Labels) {
 	switch {
 	case f.Rows != nil:
 		for i, row := range f.Rows {
 			if n, ok := row(read).Get(); ok {
-				w.series().Value(labels, f.Desc.Rows[i], n)
+				at.Row = f.Desc.Rows[i]
+				w.series().Value(at, n)
 			}
 		}
 	case f.Keyed != nil:
 		for _, k := range *f.Keyed(read) {
 			if n, ok := k.Value.Get(); ok {
-				w.series().Value(labels, k.Labels, n)
+				at.Row = k.Labels
+				w.series().Value(at, n)
 			}
 		}
 	default:
 		for _, k := range *f.Histograms(read) {
-			w.series().Histogram(labels, k.Labels, k.Histogram)
+			at.Row = k.Labels
+			w.series().Histogram(at, k.Histogram)
 		}
 	}
 }

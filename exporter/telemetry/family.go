@@ -24,6 +24,13 @@ type KeyedHistogram struct {
 func Descs() []*metric.Desc {
 	var all []*metric.Desc
 	all = describe(all, DeviceFamilies)
+	all = describe(all, PartitionFamilies)
+	all = describe(all, LinkFamilies)
+	all = describe(all, ProcessFamilies)
+	all = describe(all, OwnerFamilies)
+	all = describe(all, WorkloadFamilies)
+	all = describe(all, UsageFamilies)
+	all = describe(all, EngineFamilies)
 	all = describe(all, HostFamilies)
 	return describe(all, SelfFamilies)
 }
@@ -33,4 +40,10 @@ func describe[T any](all []*metric.Desc, families []Family[T]) []*metric.Desc {
 		all = append(all, f.Desc)
 	}
 	return all
+}
+
+// Part is a part of a whole (a partition, a link or a process of a device), and what was read of it.
+type Part[T any] struct {
+	Labels *metric.Labels // its own; the whole's come before them
+	Read   T
 }

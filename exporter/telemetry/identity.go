@@ -28,8 +28,8 @@ type Identity struct {
 // into the one the kernel uses.
 func NormalizePCI(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
-	if domain, rest, ok := strings.Cut(s, ":"); ok && len(domain) == 8 && strings.HasPrefix(domain, "0000") {
-		return domain[4:] + ":" + rest
+	for strings.IndexByte(s, ':') > 4 && s[0] == '0' { // the domain; behind a bridge of VMD it has 5 digits
+		s = s[1:]
 	}
 	return s
 }

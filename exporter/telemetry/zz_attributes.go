@@ -40,13 +40,14 @@ type TemperatureSensor int
 
 // Values of gpu.temperature.sensor.
 const (
-	TemperatureSensorCore   TemperatureSensor = iota // The chip.
-	TemperatureSensorMemory                          // The hottest memory stack.
+	TemperatureSensorCore    TemperatureSensor = iota // The chip.
+	TemperatureSensorMemory                           // The hottest memory stack.
+	TemperatureSensorHotspot                          // The hottest place of the chip.
 )
 
 // String returns the value as the label shows it.
 func (x TemperatureSensor) String() string {
-	return [...]string{"core", "memory"}[x]
+	return [...]string{"core", "memory", "hotspot"}[x]
 }
 
 // TemperatureLimitType is gpu.temperature.limit.type: What happens above the temperature.
@@ -56,7 +57,7 @@ type TemperatureLimitType int
 const (
 	TemperatureLimitTypeShutdown  TemperatureLimitType = iota // The board switches off.
 	TemperatureLimitTypeSlowdown                              // The hardware slows its clocks.
-	TemperatureLimitTypeMemoryMax                             // The memory is out of its range.
+	TemperatureLimitTypeMemoryMax                             // The memory is so hot that the driver starts to slow the clocks.
 	TemperatureLimitTypeCoreMax                               // The driver starts to slow the clocks.
 )
 
@@ -81,19 +82,19 @@ func (x ClockType) String() string {
 	return [...]string{"graphics", "sm", "memory", "video"}[x]
 }
 
-// Engine is gpu.engine: Which fixed-function engine.
-type Engine int
+// MediaEngine is gpu.media.engine: Which fixed-function engine.
+type MediaEngine int
 
-// Values of gpu.engine.
+// Values of gpu.media.engine.
 const (
-	EngineEncoder Engine = iota // Video encoder.
-	EngineDecoder               // Video decoder.
-	EngineJPEG                  // JPEG decoder.
-	EngineOFA                   // Optical-flow accelerator.
+	MediaEngineEncoder MediaEngine = iota // Video encoder.
+	MediaEngineDecoder                    // Video decoder.
+	MediaEngineJPEG                       // JPEG decoder.
+	MediaEngineOFA                        // Optical-flow accelerator.
 )
 
 // String returns the value as the label shows it.
-func (x Engine) String() string {
+func (x MediaEngine) String() string {
 	return [...]string{"encoder", "decoder", "jpeg", "ofa"}[x]
 }
 
@@ -111,17 +112,37 @@ func (x ECCErrorType) String() string {
 	return [...]string{"corrected", "uncorrected"}[x]
 }
 
-// ECCModeTime is gpu.ecc.mode.time: Whether a mode holds now or after the next restart.
-type ECCModeTime int
+// ECCLocation is gpu.ecc.location: Which memory of the chip had the error.
+type ECCLocation int
 
-// Values of gpu.ecc.mode.time.
+// Values of gpu.ecc.location.
 const (
-	ECCModeTimeCurrent ECCModeTime = iota // In force now.
-	ECCModeTimePending                    // In force after the next restart of the device.
+	ECCLocationDram          ECCLocation = iota // Device memory.
+	ECCLocationSram                             // All memory on the chip.
+	ECCLocationL1Cache                          // First-level cache.
+	ECCLocationL2Cache                          // Second-level cache.
+	ECCLocationRegisterFile                     // Registers.
+	ECCLocationTextureMemory                    // Texture memory.
+	ECCLocationSharedMemory                     // Shared memory.
+	ECCLocationCbu                              // The unit that handles branches.
 )
 
 // String returns the value as the label shows it.
-func (x ECCModeTime) String() string {
+func (x ECCLocation) String() string {
+	return [...]string{"dram", "sram", "l1_cache", "l2_cache", "register_file", "texture_memory", "shared_memory", "cbu"}[x]
+}
+
+// ModePhase is gpu.mode.phase: Whether a mode holds now or is only set to.
+type ModePhase int
+
+// Values of gpu.mode.phase.
+const (
+	ModePhaseCurrent ModePhase = iota // In force now.
+	ModePhasePending                  // In force after the next reset of the device.
+)
+
+// String returns the value as the label shows it.
+func (x ModePhase) String() string {
 	return [...]string{"current", "pending"}[x]
 }
 
@@ -162,6 +183,274 @@ func (x ThrottleBucket) String() string {
 	return [...]string{"power", "thermal", "sw", "hw"}[x]
 }
 
+// LinkType is gpu.link.type: What sort of connection.
+type LinkType int
+
+// Values of gpu.link.type.
+const (
+	LinkTypeNvlink   LinkType = iota // NVIDIA NVLink.
+	LinkTypePCIE                     // PCI Express.
+	LinkTypeC2c                      // NVIDIA chip to chip.
+	LinkTypeXgmi                     // AMD Infinity Fabric.
+	LinkTypeEthernet                 // Ethernet ports of the accelerator itself.
+)
+
+// String returns the value as the label shows it.
+func (x LinkType) String() string {
+	return [...]string{"nvlink", "pcie", "c2c", "xgmi", "ethernet"}[x]
+}
+
+// LinkBitErrorType is gpu.link.bit_error.type: Which bit errors.
+type LinkBitErrorType int
+
+// Values of gpu.link.bit_error.type.
+const (
+	LinkBitErrorTypeEffective LinkBitErrorType = iota // Those that the forward error correction left.
+	LinkBitErrorTypeSymbol                            // Symbols that could not be decoded.
+)
+
+// String returns the value as the label shows it.
+func (x LinkBitErrorType) String() string {
+	return [...]string{"effective", "symbol"}[x]
+}
+
+// NetworkIoDirection is network.io.direction: Which way the bytes went, seen from the device.
+type NetworkIoDirection int
+
+// Values of network.io.direction.
+const (
+	NetworkIoDirectionTransmit NetworkIoDirection = iota // Away from the device.
+	NetworkIoDirectionReceive                            // To the device.
+)
+
+// String returns the value as the label shows it.
+func (x NetworkIoDirection) String() string {
+	return [...]string{"transmit", "receive"}[x]
+}
+
+// LinkErrorType is gpu.link.error.type: What went wrong on the link.
+type LinkErrorType int
+
+// Values of gpu.link.error.type.
+const (
+	LinkErrorTypeReplay             LinkErrorType = iota // A packet was sent again.
+	LinkErrorTypeReplayRollover                          // The counter of replays ran over.
+	LinkErrorTypeRecovery                                // The link was trained again.
+	LinkErrorTypeRecoveryFailed                          // Training it again failed.
+	LinkErrorTypeCrcFlit                                 // A control packet failed its check sum.
+	LinkErrorTypeCrcData                                 // A data packet failed its check sum.
+	LinkErrorTypeECCData                                 // A data packet had a memory error.
+	LinkErrorTypeMalformed                               // A packet made no sense.
+	LinkErrorTypeOverrun                                 // A receive buffer ran over.
+	LinkErrorTypeReceive                                 // Any error while receiving.
+	LinkErrorTypeRemote                                  // The other end reported an error.
+	LinkErrorTypeSymbol                                  // A symbol could not be decoded.
+	LinkErrorTypeEffective                               // An error that the forward error correction left.
+	LinkErrorTypeCorrectable                             // PCI Express, corrected.
+	LinkErrorTypeNonfatal                                // PCI Express, not corrected, not fatal.
+	LinkErrorTypeFatal                                   // PCI Express, fatal.
+	LinkErrorTypeNakReceived                             // PCI Express, a refusal received.
+	LinkErrorTypeNakSent                                 // PCI Express, a refusal sent.
+	LinkErrorTypeReceiver                                // PCI Express, the receiver could not read its input.
+	LinkErrorTypeBadTlp                                  // PCI Express, a transaction packet was damaged.
+	LinkErrorTypeBadDllp                                 // PCI Express, a data link packet was damaged.
+	LinkErrorTypeLcrc                                    // PCI Express, a packet failed the link's check sum.
+	LinkErrorTypeLane                                    // PCI Express, an error of a single lane.
+	LinkErrorTypeUnsupportedRequest                      // PCI Express, a request the device does not support.
+	LinkErrorTypeIntegrity                               // The link's own integrity check failed.
+	LinkErrorTypeDiscarded                               // A packet to be sent was thrown away.
+	LinkErrorTypeInternal                                // The link's logic reported an error.
+)
+
+// String returns the value as the label shows it.
+func (x LinkErrorType) String() string {
+	return [...]string{"replay", "replay_rollover", "recovery", "recovery_failed", "crc_flit", "crc_data", "ecc_data", "malformed", "overrun", "receive", "remote", "symbol", "effective", "correctable", "nonfatal", "fatal", "nak_received", "nak_sent", "receiver", "bad_tlp", "bad_dllp", "lcrc", "lane", "unsupported_request", "integrity", "discarded", "internal"}[x]
+}
+
+// Sharing is gpu.sharing: Whether one or several hold the device.
+type Sharing int
+
+// Values of gpu.sharing.
+const (
+	SharingNone      Sharing = iota // Nobody holds it.
+	SharingExclusive                // One workload holds it.
+	SharingShared                   // Several hold it.
+)
+
+// String returns the value as the label shows it.
+func (x Sharing) String() string {
+	return [...]string{"none", "exclusive", "shared"}[x]
+}
+
+// WorkloadType is gpu.workload.type: What sort of workload.
+type WorkloadType int
+
+// Values of gpu.workload.type.
+const (
+	WorkloadTypeKubernetes   WorkloadType = iota // A pod.
+	WorkloadTypeSlurm                            // A Slurm job.
+	WorkloadTypeUnit                             // A systemd unit or a container outside Kubernetes.
+	WorkloadTypeProcess                          // A process of none of those.
+	WorkloadTypeUnattributed                     // Used, by nobody known.
+	WorkloadTypeUnallocated                      // Held by nobody.
+	WorkloadTypeOverflow                         // Workloads beyond the series limit, together.
+)
+
+// String returns the value as the label shows it.
+func (x WorkloadType) String() string {
+	return [...]string{"kubernetes", "slurm", "unit", "process", "unattributed", "unallocated", "overflow"}[x]
+}
+
+// XIDAction is gpu.xid_action: What an XID asks for.
+type XIDAction int
+
+// Values of gpu.xid_action.
+const (
+	XIDActionReset       XIDAction = iota // Reset the device.
+	XIDActionReboot                       // Restart the machine.
+	XIDActionDrain                        // Drain the machine, then act.
+	XIDActionInspect                      // Look at cables, power and cooling.
+	XIDActionApplication                  // The application is at fault.
+	XIDActionUnknown                      // The catalogue does not have the code.
+)
+
+// String returns the value as the label shows it.
+func (x XIDAction) String() string {
+	return [...]string{"reset", "reboot", "drain", "inspect", "application", "unknown"}[x]
+}
+
+// RecoveryAction is gpu.recovery.action: What the driver wants done before the device is used again.
+type RecoveryAction int
+
+// Values of gpu.recovery.action.
+const (
+	RecoveryActionNone          RecoveryAction = iota // Nothing.
+	RecoveryActionReset                               // Reset the device.
+	RecoveryActionReboot                              // Restart the machine.
+	RecoveryActionDrainP2p                            // Stop peer-to-peer traffic.
+	RecoveryActionDrainAndReset                       // Let the work on the device end, then reset it.
+	RecoveryActionRecoverImex                         // Recover the memory export service.
+	RecoveryActionUnknown                             // An action this version does not know.
+)
+
+// String returns the value as the label shows it.
+func (x RecoveryAction) String() string {
+	return [...]string{"none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex", "unknown"}[x]
+}
+
+// RowRemapAvailability is gpu.row_remap.availability: How many spare rows a bank has left.
+type RowRemapAvailability int
+
+// Values of gpu.row_remap.availability.
+const (
+	RowRemapAvailabilityMax     RowRemapAvailability = iota // All of them.
+	RowRemapAvailabilityHigh                                // Many.
+	RowRemapAvailabilityPartial                             // Some.
+	RowRemapAvailabilityLow                                 // Few.
+	RowRemapAvailabilityNone                                // None.
+)
+
+// String returns the value as the label shows it.
+func (x RowRemapAvailability) String() string {
+	return [...]string{"max", "high", "partial", "low", "none"}[x]
+}
+
+// RetiredPagesCause is gpu.retired_pages.cause: Why a page of memory was taken out of use.
+type RetiredPagesCause int
+
+// Values of gpu.retired_pages.cause.
+const (
+	RetiredPagesCauseSingleBit RetiredPagesCause = iota // Several single-bit errors.
+	RetiredPagesCauseDoubleBit                          // A double-bit error.
+)
+
+// String returns the value as the label shows it.
+func (x RetiredPagesCause) String() string {
+	return [...]string{"single_bit", "double_bit"}[x]
+}
+
+// FabricState is gpu.fabric.state: How far the device has joined the NVSwitch fabric.
+type FabricState int
+
+// Values of gpu.fabric.state.
+const (
+	FabricStateNotSupported FabricState = iota // It has no fabric.
+	FabricStateNotStarted                      // Not begun.
+	FabricStateInProgress                      // Joining.
+	FabricStateCompleted                       // Joined.
+)
+
+// String returns the value as the label shows it.
+func (x FabricState) String() string {
+	return [...]string{"not_supported", "not_started", "in_progress", "completed"}[x]
+}
+
+// FabricFault is gpu.fabric.fault: What is wrong between the device and the fabric.
+type FabricFault int
+
+// Values of gpu.fabric.fault.
+const (
+	FabricFaultDegradedBandwidth      FabricFault = iota // Less bandwidth than there should be.
+	FabricFaultRouteRecovery                             // Routes are being recovered.
+	FabricFaultRouteUnhealthy                            // A route is not healthy.
+	FabricFaultAccessTimeout                             // An access timed out.
+	FabricFaultIncorrectConfiguration                    // The fabric is configured wrongly.
+)
+
+// String returns the value as the label shows it.
+func (x FabricFault) String() string {
+	return [...]string{"degraded_bandwidth", "route_recovery", "route_unhealthy", "access_timeout", "incorrect_configuration"}[x]
+}
+
+// FabricHealth is gpu.fabric.health: The driver's summary of the health of the device's place in the fabric.
+type FabricHealth int
+
+// Values of gpu.fabric.health.
+const (
+	FabricHealthHealthy   FabricHealth = iota // Nothing is wrong.
+	FabricHealthLimited                       // It works with less than it should have.
+	FabricHealthUnhealthy                     // It does not work as it should.
+)
+
+// String returns the value as the label shows it.
+func (x FabricHealth) String() string {
+	return [...]string{"healthy", "limited", "unhealthy"}[x]
+}
+
+// Pipe is gpu.pipe: Which part of the chip computes.
+type Pipe int
+
+// Values of gpu.pipe.
+const (
+	PipeTensor  Pipe = iota // Matrix units, any type.
+	PipeFp64                // 64-bit floating point.
+	PipeFp32                // 32-bit floating point.
+	PipeFp16                // 16-bit floating point.
+	PipeInteger             // Integers.
+)
+
+// String returns the value as the label shows it.
+func (x Pipe) String() string {
+	return [...]string{"tensor", "fp64", "fp32", "fp16", "integer"}[x]
+}
+
+// InferenceFinishReason is inference.finish.reason: Why a request ended.
+type InferenceFinishReason int
+
+// Values of inference.finish.reason.
+const (
+	InferenceFinishReasonStop   InferenceFinishReason = iota // The model was done.
+	InferenceFinishReasonLength                              // It reached its limit of tokens.
+	InferenceFinishReasonAbort                               // The client gave up.
+	InferenceFinishReasonError                               // The engine failed.
+	InferenceFinishReasonOther                               // Anything else.
+)
+
+// String returns the value as the label shows it.
+func (x InferenceFinishReason) String() string {
+	return [...]string{"stop", "length", "abort", "error", "other"}[x]
+}
+
 // CPUMode is cpu.mode: What the CPU spent its time on.
 type CPUMode int
 
@@ -197,10 +486,10 @@ func (x SystemMemoryState) String() string {
 	return [...]string{"used", "free", "buffers", "cached"}[x]
 }
 
-// SourceState is gpumeter.source.state: How a source is.
+// SourceState is gpumeter.source_state: How a source is.
 type SourceState int
 
-// Values of gpumeter.source.state.
+// Values of gpumeter.source_state.
 const (
 	SourceStateServing SourceState = iota // It is open and lists its devices.
 	SourceStateAbsent                     // Its driver or hardware is not on this machine.

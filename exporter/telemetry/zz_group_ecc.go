@@ -14,7 +14,10 @@ type ECC struct {
 	// LifetimeErrors is gpu.ecc.lifetime.errors in {error}: Memory errors in the life of the board.
 	// By gpu.ecc.error.type.
 	LifetimeErrors [2]metric.Value
-	// Enabled is gpu.ecc.enabled: Whether error correction is on.
-	// By gpu.ecc.mode.time.
+	// Enabled is gpu.ecc.enabled: Whether error correction is on: 1 or 0.
+	// By gpu.mode.phase.
 	Enabled [2]metric.Value
+	// LocationErrors is gpu.ecc.location.errors in {error}: Memory errors since the driver was loaded, by the memory that had them.
+	// By gpu.ecc.error.type, gpu.ecc.location.
+	LocationErrors [2][8]metric.Value
 }

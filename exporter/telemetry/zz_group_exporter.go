@@ -12,7 +12,7 @@ type Exporter struct {
 	// By gpumeter.version, gpumeter.revision, gpumeter.go.version.
 	BuildInfo []metric.Keyed
 	// SourceState is gpumeter.source.state: How each source is: 1 for the state that holds, 0 for the others.
-	// By gpumeter.source, gpumeter.source.state.
+	// By gpumeter.source, gpumeter.source_state.
 	SourceState []metric.Keyed
 	// SourceDevices is gpumeter.source.devices in {device}: Devices the source lists.
 	// By gpumeter.source.
@@ -25,6 +25,13 @@ type Exporter struct {
 	// ReadFaults is gpumeter.read.faults in {fault}: Readings that failed where a number was to be expected, by reason.
 	// By gpumeter.source, gpumeter.metric, gpumeter.reason.
 	ReadFaults []metric.Keyed
+	// Downtime is gpumeter.downtime in s: Seconds in which the exporter did not run between two of its runs, so that no use was counted.
+	Downtime metric.Value
+	// RemainderClamps is gpumeter.remainder.clamps in {clamp}: Times more was found for the workloads than the device gave, so that the remainder was set to 0.
+	// By gpumeter.metric.
+	RemainderClamps []metric.Keyed
+	// OverflowWorkloads is gpumeter.overflow.workloads in {workload}: Workloads beyond the series limit, folded into the series of type overflow.
+	OverflowWorkloads metric.Value
 }
 
 // ExporterBuildInfoAttributes tell one reading of gpumeter.build.info from another.
@@ -87,7 +94,7 @@ var ExporterReadDurationBuckets = []float64{0.00025, 0.001, 0.0025, 0.01, 0.025,
 // ExporterReadFaultsAttributes tell one reading of gpumeter.read.faults from another.
 type ExporterReadFaultsAttributes struct {
 	Source string // The source of the numbers.
-	Metric string // OpenTelemetry name of the metric that was not read; * when the whole device was not.
+	Metric string // OpenTelemetry name of the metric in question; * for a whole device.
 	Reason string // Why a reading has no number.
 }
 
@@ -97,5 +104,17 @@ func (a ExporterReadFaultsAttributes) Labels() *metric.Labels {
 		metric.Label{Name: "gpumeter_source", Value: a.Source},
 		metric.Label{Name: "gpumeter_metric", Value: a.Metric},
 		metric.Label{Name: "gpumeter_reason", Value: a.Reason},
+	)
+}
+
+// ExporterRemainderClampsAttributes tell one reading of gpumeter.remainder.clamps from another.
+type ExporterRemainderClampsAttributes struct {
+	Metric string // OpenTelemetry name of the metric in question; * for a whole device.
+}
+
+// Labels makes the label set; do it once, not at each read.
+func (a ExporterRemainderClampsAttributes) Labels() *metric.Labels {
+	return metric.NewLabels(
+		metric.Label{Name: "gpumeter_metric", Value: a.Metric},
 	)
 }

@@ -16,4 +16,10 @@ type Memory struct {
 	Free metric.Value
 	// Reserved is gpu.memory.reserved in By: Memory the driver and the firmware keep for themselves.
 	Reserved metric.Value
+	// Bar1Limit is gpu.memory.bar1.limit in By: Size of the window through which the host and other devices reach device memory.
+	Bar1Limit metric.Value
+	// Bar1Usage is gpu.memory.bar1.usage in By: Part of that window that is mapped.
+	Bar1Usage metric.Value
+	// ProtectedUsage is gpu.memory.protected.usage in By: Memory in use that confidential computing protects.
+	ProtectedUsage metric.Value
 }

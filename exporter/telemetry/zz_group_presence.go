@@ -8,7 +8,7 @@ import (
 
 // Presence is group presence: Which devices there are, and how each is found.
 type Presence struct {
-	// Up is gpu.up: Whether the device answered the last read; the reason is on gpu.state.
+	// Up is gpu.up: Whether the device answered the last read: 1 or 0; the reason is on gpu.state.
 	Up metric.Value
 	// State is gpu.state: How the device is found: 1 for the state that holds, 0 for the others.
 	// By gpu.state.

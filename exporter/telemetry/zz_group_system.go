@@ -18,6 +18,6 @@ type System struct {
 	// MemoryUsage is system.memory.usage in By: Memory by what it is used for; the states add up to the limit.
 	// By system.memory.state.
 	MemoryUsage [4]metric.Value
-	// LinuxMemoryAvailable is system.linux.memory.available in By: Memory the kernel thinks new programs can have without swapping.
-	LinuxMemoryAvailable metric.Value
+	// MemoryLinuxAvailable is system.memory.linux.available in By: Memory the kernel thinks new programs can have without swapping.
+	MemoryLinuxAvailable metric.Value
 }

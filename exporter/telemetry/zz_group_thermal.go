@@ -10,7 +10,7 @@ import (
 type Thermal struct {
 	// Temperature is gpu.temperature in Cel: Temperature by sensor.
 	// By gpu.temperature.sensor.
-	Temperature [2]metric.Value
+	Temperature [3]metric.Value
 	// TemperatureLimit is gpu.temperature.limit in Cel: Temperature at which the board protects itself, by what it does then.
 	// By gpu.temperature.limit.type.
 	TemperatureLimit [4]metric.Value

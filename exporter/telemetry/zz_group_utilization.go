@@ -14,7 +14,7 @@ type Utilization struct {
 	BusyTime metric.Value
 	// MemoryControllerUtilization is gpu.memory.controller.utilization in 1: Share of the driver's last sample period in which device memory was read or written.
 	MemoryControllerUtilization metric.Value
-	// EngineUtilization is gpu.engine.utilization in 1: Share of the driver's last sample period in which a fixed-function engine worked.
-	// By gpu.engine.
-	EngineUtilization [4]metric.Value
+	// MediaUtilization is gpu.media.utilization in 1: Share of the driver's last sample period in which a fixed-function engine worked.
+	// By gpu.media.engine.
+	MediaUtilization [4]metric.Value
 }

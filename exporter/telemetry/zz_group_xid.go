@@ -13,6 +13,12 @@ type XID struct {
 	// Errors is gpu.xid.errors in {error}: XID errors the driver reported since the exporter started, by code.
 	// By gpu.xid.
 	Errors []metric.Keyed
+	// LastSeenTimestamp is gpu.xid.last_seen.timestamp in s: When the XID was last reported, in seconds since 1970.
+	// By gpu.xid.
+	LastSeenTimestamp []metric.Keyed
+	// Events is gpu.xid.events in {error}: XID errors the driver reported since the exporter started, by what they ask for.
+	// By gpu.xid_action.
+	Events [6]metric.Value
 }
 
 // XIDErrorsAttributes tell one reading of gpu.xid.errors from another.
@@ -22,6 +28,18 @@ type XIDErrorsAttributes struct {
 
 // Labels makes the label set; do it once, not at each read.
 func (a XIDErrorsAttributes) Labels() *metric.Labels {
+	return metric.NewLabels(
+		metric.Label{Name: "gpu_xid", Value: strconv.FormatInt(a.XID, 10)},
+	)
+}
+
+// XIDLastSeenTimestampAttributes tell one reading of gpu.xid.last_seen.timestamp from another.
+type XIDLastSeenTimestampAttributes struct {
+	XID int64 // The number of an NVIDIA XID error.
+}
+
+// Labels makes the label set; do it once, not at each read.
+func (a XIDLastSeenTimestampAttributes) Labels() *metric.Labels {
 	return metric.NewLabels(
 		metric.Label{Name: "gpu_xid", Value: strconv.FormatInt(a.XID, 10)},
 	)

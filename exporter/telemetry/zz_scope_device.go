@@ -10,15 +10,24 @@ import (
 
 // Device is everything read of one device at one instant. One accelerator, whole.
 type Device struct {
-	Clock       Clock       // spec/metrics/clock.yaml
-	ECC         ECC         // spec/metrics/ecc.yaml
-	Memory      Memory      // spec/metrics/memory.yaml
-	Power       Power       // spec/metrics/power.yaml
-	Presence    Presence    // spec/metrics/presence.yaml
-	Thermal     Thermal     // spec/metrics/thermal.yaml
-	Throttle    Throttle    // spec/metrics/throttle.yaml
-	Utilization Utilization // spec/metrics/utilization.yaml
-	XID         XID         // spec/metrics/xid.yaml
+	Clock       Clock             // spec/metrics/clock.yaml
+	ECC         ECC               // spec/metrics/ecc.yaml
+	Encoder     Encoder           // spec/metrics/encoder.yaml
+	Fabric      Fabric            // spec/metrics/fabric.yaml
+	Fan         Fan               // spec/metrics/fan.yaml
+	Memory      Memory            // spec/metrics/memory.yaml
+	Mode        Mode              // spec/metrics/mode.yaml
+	Power       Power             // spec/metrics/power.yaml
+	Presence    Presence          // spec/metrics/presence.yaml
+	Profiling   Profiling         // spec/metrics/profiling.yaml
+	Repair      Repair            // spec/metrics/repair.yaml
+	Thermal     Thermal           // spec/metrics/thermal.yaml
+	Throttle    Throttle          // spec/metrics/throttle.yaml
+	Utilization Utilization       // spec/metrics/utilization.yaml
+	XID         XID               // spec/metrics/xid.yaml
+	Partitions  []Part[Partition] // A part of an accelerator that works for itself, such as a MIG instance.
+	Links       []Part[Link]      // A connection of an accelerator to another, to a switch or to its host.
+	Processes   []Part[Process]   // An operating system process that uses an accelerator.
 }
 
 // DeviceAttributes are on every series of the scope.
@@ -108,16 +117,188 @@ var DeviceFamilies = []Family[Device]{
 	{
 		Desc: &metric.Desc{
 			Name: "gpu.ecc.enabled", Prom: "gpu_ecc_enabled", Unit: "", PromUnit: "",
-			Help: "Whether error correction is on.",
+			Help: "Whether error correction is on: 1 or 0.",
 			Kind: metric.KindGauge, Scope: "device", Group: "ecc", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
-				metric.NewLabels(metric.Label{Name: "gpu_ecc_mode_time", Value: "current"}),
-				metric.NewLabels(metric.Label{Name: "gpu_ecc_mode_time", Value: "pending"})},
+				metric.NewLabels(metric.Label{Name: "gpu_mode_phase", Value: "current"}),
+				metric.NewLabels(metric.Label{Name: "gpu_mode_phase", Value: "pending"})},
 		},
 		Rows: []func(*Device) *metric.Value{
-			func(x *Device) *metric.Value { return &x.ECC.Enabled[ECCModeTimeCurrent] },
-			func(x *Device) *metric.Value { return &x.ECC.Enabled[ECCModeTimePending] },
+			func(x *Device) *metric.Value { return &x.ECC.Enabled[ModePhaseCurrent] },
+			func(x *Device) *metric.Value { return &x.ECC.Enabled[ModePhasePending] },
 		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.ecc.location.errors", Prom: "gpu_ecc_location_errors_total", Unit: "{error}", PromUnit: "",
+			Help: "Memory errors since the driver was loaded, by the memory that had them.",
+			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "dram"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "sram"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "l1_cache"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "l2_cache"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "register_file"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "texture_memory"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "shared_memory"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "cbu"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "dram"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "sram"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "l1_cache"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "l2_cache"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "register_file"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "texture_memory"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "shared_memory"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "cbu"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.ECC.LocationErrors[ECCErrorTypeCorrected][ECCLocationDram] },
+			func(x *Device) *metric.Value { return &x.ECC.LocationErrors[ECCErrorTypeCorrected][ECCLocationSram] },
+			func(x *Device) *metric.Value { return &x.ECC.LocationErrors[ECCErrorTypeCorrected][ECCLocationL1Cache] },
+			func(x *Device) *metric.Value { return &x.ECC.LocationErrors[ECCErrorTypeCorrected][ECCLocationL2Cache] },
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationErrors[ECCErrorTypeCorrected][ECCLocationRegisterFile]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationErrors[ECCErrorTypeCorrected][ECCLocationTextureMemory]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationErrors[ECCErrorTypeCorrected][ECCLocationSharedMemory]
+			},
+			func(x *Device) *metric.Value { return &x.ECC.LocationErrors[ECCErrorTypeCorrected][ECCLocationCbu] },
+			func(x *Device) *metric.Value { return &x.ECC.LocationErrors[ECCErrorTypeUncorrected][ECCLocationDram] },
+			func(x *Device) *metric.Value { return &x.ECC.LocationErrors[ECCErrorTypeUncorrected][ECCLocationSram] },
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationErrors[ECCErrorTypeUncorrected][ECCLocationL1Cache]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationErrors[ECCErrorTypeUncorrected][ECCLocationL2Cache]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationErrors[ECCErrorTypeUncorrected][ECCLocationRegisterFile]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationErrors[ECCErrorTypeUncorrected][ECCLocationTextureMemory]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationErrors[ECCErrorTypeUncorrected][ECCLocationSharedMemory]
+			},
+			func(x *Device) *metric.Value { return &x.ECC.LocationErrors[ECCErrorTypeUncorrected][ECCLocationCbu] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.encoder.sessions", Prom: "gpu_encoder_sessions", Unit: "{session}", PromUnit: "",
+			Help: "Encoder sessions that are open.",
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "encoder", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Encoder.Sessions },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.encoder.frame.rate", Prom: "gpu_encoder_frame_rate_hertz", Unit: "Hz", PromUnit: "hertz",
+			Help: "Frames encoded a second, averaged over all sessions.",
+			Kind: metric.KindGauge, Scope: "device", Group: "encoder", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Encoder.FrameRate },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.encoder.latency", Prom: "gpu_encoder_latency_seconds", Unit: "s", PromUnit: "seconds",
+			Help: "Time one frame takes, averaged over all sessions.",
+			Kind: metric.KindGauge, Scope: "device", Group: "encoder", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Encoder.Latency },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.fabric.state", Prom: "gpu_fabric_state", Unit: "", PromUnit: "",
+			Help: "How far the device has joined the fabric: 1 for the state that holds, 0 for the others.",
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_fabric_state", Value: "not_supported"}),
+				metric.NewLabels(metric.Label{Name: "gpu_fabric_state", Value: "not_started"}),
+				metric.NewLabels(metric.Label{Name: "gpu_fabric_state", Value: "in_progress"}),
+				metric.NewLabels(metric.Label{Name: "gpu_fabric_state", Value: "completed"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Fabric.State[FabricStateNotSupported] },
+			func(x *Device) *metric.Value { return &x.Fabric.State[FabricStateNotStarted] },
+			func(x *Device) *metric.Value { return &x.Fabric.State[FabricStateInProgress] },
+			func(x *Device) *metric.Value { return &x.Fabric.State[FabricStateCompleted] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.fabric.fault", Prom: "gpu_fabric_fault", Unit: "", PromUnit: "",
+			Help: "Whether something is wrong between the device and the fabric: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_fabric_fault", Value: "degraded_bandwidth"}),
+				metric.NewLabels(metric.Label{Name: "gpu_fabric_fault", Value: "route_recovery"}),
+				metric.NewLabels(metric.Label{Name: "gpu_fabric_fault", Value: "route_unhealthy"}),
+				metric.NewLabels(metric.Label{Name: "gpu_fabric_fault", Value: "access_timeout"}),
+				metric.NewLabels(metric.Label{Name: "gpu_fabric_fault", Value: "incorrect_configuration"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Fabric.Fault[FabricFaultDegradedBandwidth] },
+			func(x *Device) *metric.Value { return &x.Fabric.Fault[FabricFaultRouteRecovery] },
+			func(x *Device) *metric.Value { return &x.Fabric.Fault[FabricFaultRouteUnhealthy] },
+			func(x *Device) *metric.Value { return &x.Fabric.Fault[FabricFaultAccessTimeout] },
+			func(x *Device) *metric.Value { return &x.Fabric.Fault[FabricFaultIncorrectConfiguration] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.fabric.health", Prom: "gpu_fabric_health", Unit: "", PromUnit: "",
+			Help: "How healthy the device's place in the fabric is: 1 for the state that holds, 0 for the others.",
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_fabric_health", Value: "healthy"}),
+				metric.NewLabels(metric.Label{Name: "gpu_fabric_health", Value: "limited"}),
+				metric.NewLabels(metric.Label{Name: "gpu_fabric_health", Value: "unhealthy"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Fabric.Health[FabricHealthHealthy] },
+			func(x *Device) *metric.Value { return &x.Fabric.Health[FabricHealthLimited] },
+			func(x *Device) *metric.Value { return &x.Fabric.Health[FabricHealthUnhealthy] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.fabric.links", Prom: "gpu_fabric_links", Unit: "{link}", PromUnit: "",
+			Help: "Links to the fabric that are up.",
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "fabric", Sources: []string{"nvml", "sim"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Fabric.Links },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.fabric.info", Prom: "gpu_fabric_info", Unit: "", PromUnit: "",
+			Help: "Which fabric the device has joined; always 1.",
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{},
+		},
+		Keyed: func(x *Device) *[]metric.Keyed { return &x.Fabric.Info },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.fan.speed", Prom: "gpu_fan_speed_ratio", Unit: "1", PromUnit: "ratio",
+			Help: "Speed the fan is told to run at, as a share of its highest.",
+			Kind: metric.KindGauge, Scope: "device", Group: "fan", Sources: []string{},
+		},
+		Keyed: func(x *Device) *[]metric.Keyed { return &x.Fan.Speed },
 	},
 	{
 		Desc: &metric.Desc{
@@ -165,6 +346,75 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.memory.bar1.limit", Prom: "gpu_memory_bar1_limit_bytes", Unit: "By", PromUnit: "bytes",
+			Help: "Size of the window through which the host and other devices reach device memory.",
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Memory.Bar1Limit },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.memory.bar1.usage", Prom: "gpu_memory_bar1_usage_bytes", Unit: "By", PromUnit: "bytes",
+			Help: "Part of that window that is mapped.",
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Memory.Bar1Usage },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.memory.protected.usage", Prom: "gpu_memory_protected_usage_bytes", Unit: "By", PromUnit: "bytes",
+			Help: "Memory in use that confidential computing protects.",
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Memory.ProtectedUsage },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.performance.state", Prom: "gpu_performance_state", Unit: "", PromUnit: "",
+			Help: "Performance state, from 0 (fastest) to 15 (slowest).",
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Mode.PerformanceState },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.mig.enabled", Prom: "gpu_mig_enabled", Unit: "", PromUnit: "",
+			Help: "Whether MIG is on, so that the device is used in partitions: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_mode_phase", Value: "current"}),
+				metric.NewLabels(metric.Label{Name: "gpu_mode_phase", Value: "pending"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Mode.MIGEnabled[ModePhaseCurrent] },
+			func(x *Device) *metric.Value { return &x.Mode.MIGEnabled[ModePhasePending] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.persistence.enabled", Prom: "gpu_persistence_enabled", Unit: "", PromUnit: "",
+			Help: "Whether the driver stays loaded when nobody uses the device: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Mode.PersistenceEnabled },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.power.draw", Prom: "gpu_power_draw_watts", Unit: "W", PromUnit: "watts",
 			Help: "Power the board draws, averaged by the driver over one second where it can.",
 			Kind: metric.KindGauge, Scope: "device", Group: "power", Sources: []string{"nvml", "sim"},
@@ -208,7 +458,7 @@ var DeviceFamilies = []Family[Device]{
 	{
 		Desc: &metric.Desc{
 			Name: "gpu.up", Prom: "gpu_up", Unit: "", PromUnit: "",
-			Help: "Whether the device answered the last read; the reason is on gpu.state.",
+			Help: "Whether the device answered the last read: 1 or 0; the reason is on gpu.state.",
 			Kind: metric.KindGauge, Scope: "device", Group: "presence", Sources: []string{"feed"},
 			Rows: []*metric.Labels{nil},
 		},
@@ -244,16 +494,198 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.gr_engine.active", Prom: "gpu_gr_engine_active_ratio", Unit: "1", PromUnit: "ratio",
+			Help: "Share of the window in which the graphics or compute engine was active.",
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Profiling.GrEngineActive },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.sm.active", Prom: "gpu_sm_active_ratio", Unit: "1", PromUnit: "ratio",
+			Help: "Share of the window in which a multiprocessor had work, averaged over all of them.",
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Profiling.SMActive },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.sm.occupancy", Prom: "gpu_sm_occupancy_ratio", Unit: "1", PromUnit: "ratio",
+			Help: "Warps resident on the multiprocessors, as a share of the most they can hold.",
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Profiling.SMOccupancy },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.pipe.active", Prom: "gpu_pipe_active_ratio", Unit: "1", PromUnit: "ratio",
+			Help: "Share of the window in which a part of the chip computed.",
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "tensor"}),
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp64"}),
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp32"}),
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp16"}),
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "integer"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Profiling.PipeActive[PipeTensor] },
+			func(x *Device) *metric.Value { return &x.Profiling.PipeActive[PipeFp64] },
+			func(x *Device) *metric.Value { return &x.Profiling.PipeActive[PipeFp32] },
+			func(x *Device) *metric.Value { return &x.Profiling.PipeActive[PipeFp16] },
+			func(x *Device) *metric.Value { return &x.Profiling.PipeActive[PipeInteger] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.dram.active", Prom: "gpu_dram_active_ratio", Unit: "1", PromUnit: "ratio",
+			Help: "Share of the window in which data moved to or from device memory.",
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Profiling.DramActive },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.row_remap.rows", Prom: "gpu_row_remap_rows_total", Unit: "{row}", PromUnit: "",
+			Help: "Rows of memory replaced by spare ones in the life of the board, by what made it necessary.",
+			Kind: metric.KindCounter, Scope: "device", Group: "repair", Sources: []string{"nvml", "sim"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Repair.RowRemapRows[ECCErrorTypeCorrected] },
+			func(x *Device) *metric.Value { return &x.Repair.RowRemapRows[ECCErrorTypeUncorrected] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.row_remap.pending", Prom: "gpu_row_remap_pending", Unit: "", PromUnit: "",
+			Help: "Whether rows wait for a reset of the device to be replaced: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{"nvml", "sim"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Repair.RowRemapPending },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.row_remap.failure", Prom: "gpu_row_remap_failure", Unit: "", PromUnit: "",
+			Help: "Whether a row could not be replaced: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{"nvml", "sim"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Repair.RowRemapFailure },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.row_remap.banks", Prom: "gpu_row_remap_banks", Unit: "{bank}", PromUnit: "",
+			Help: "Banks of memory by how many spare rows they have left.",
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "repair", Sources: []string{},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_row_remap_availability", Value: "max"}),
+				metric.NewLabels(metric.Label{Name: "gpu_row_remap_availability", Value: "high"}),
+				metric.NewLabels(metric.Label{Name: "gpu_row_remap_availability", Value: "partial"}),
+				metric.NewLabels(metric.Label{Name: "gpu_row_remap_availability", Value: "low"}),
+				metric.NewLabels(metric.Label{Name: "gpu_row_remap_availability", Value: "none"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Repair.RowRemapBanks[RowRemapAvailabilityMax] },
+			func(x *Device) *metric.Value { return &x.Repair.RowRemapBanks[RowRemapAvailabilityHigh] },
+			func(x *Device) *metric.Value { return &x.Repair.RowRemapBanks[RowRemapAvailabilityPartial] },
+			func(x *Device) *metric.Value { return &x.Repair.RowRemapBanks[RowRemapAvailabilityLow] },
+			func(x *Device) *metric.Value { return &x.Repair.RowRemapBanks[RowRemapAvailabilityNone] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.retired_pages", Prom: "gpu_retired_pages_total", Unit: "{page}", PromUnit: "",
+			Help: "Pages of memory taken out of use in the life of the board, by cause.",
+			Kind: metric.KindCounter, Scope: "device", Group: "repair", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_retired_pages_cause", Value: "single_bit"}),
+				metric.NewLabels(metric.Label{Name: "gpu_retired_pages_cause", Value: "double_bit"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Repair.RetiredPages[RetiredPagesCauseSingleBit] },
+			func(x *Device) *metric.Value { return &x.Repair.RetiredPages[RetiredPagesCauseDoubleBit] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.retired_pages.pending", Prom: "gpu_retired_pages_pending", Unit: "", PromUnit: "",
+			Help: "Whether pages wait for a restart to be taken out of use: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Repair.RetiredPagesPending },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.recovery.action", Prom: "gpu_recovery_action", Unit: "", PromUnit: "",
+			Help: "What the driver wants done: 1 for the action it asks for, 0 for the others.",
+			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_recovery_action", Value: "none"}),
+				metric.NewLabels(metric.Label{Name: "gpu_recovery_action", Value: "reset"}),
+				metric.NewLabels(metric.Label{Name: "gpu_recovery_action", Value: "reboot"}),
+				metric.NewLabels(metric.Label{Name: "gpu_recovery_action", Value: "drain_p2p"}),
+				metric.NewLabels(metric.Label{Name: "gpu_recovery_action", Value: "drain_and_reset"}),
+				metric.NewLabels(metric.Label{Name: "gpu_recovery_action", Value: "recover_imex"}),
+				metric.NewLabels(metric.Label{Name: "gpu_recovery_action", Value: "unknown"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Repair.RecoveryAction[RecoveryActionNone] },
+			func(x *Device) *metric.Value { return &x.Repair.RecoveryAction[RecoveryActionReset] },
+			func(x *Device) *metric.Value { return &x.Repair.RecoveryAction[RecoveryActionReboot] },
+			func(x *Device) *metric.Value { return &x.Repair.RecoveryAction[RecoveryActionDrainP2p] },
+			func(x *Device) *metric.Value { return &x.Repair.RecoveryAction[RecoveryActionDrainAndReset] },
+			func(x *Device) *metric.Value { return &x.Repair.RecoveryAction[RecoveryActionRecoverImex] },
+			func(x *Device) *metric.Value { return &x.Repair.RecoveryAction[RecoveryActionUnknown] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.health.score", Prom: "gpu_health_score_ratio", Unit: "1", PromUnit: "ratio",
+			Help: "How healthy the exporter judges the device to be, from 0 to 1.",
+			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Repair.HealthScore },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.temperature", Prom: "gpu_temperature_celsius", Unit: "Cel", PromUnit: "celsius",
 			Help: "Temperature by sensor.",
 			Kind: metric.KindGauge, Scope: "device", Group: "thermal", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_temperature_sensor", Value: "core"}),
-				metric.NewLabels(metric.Label{Name: "gpu_temperature_sensor", Value: "memory"})},
+				metric.NewLabels(metric.Label{Name: "gpu_temperature_sensor", Value: "memory"}),
+				metric.NewLabels(metric.Label{Name: "gpu_temperature_sensor", Value: "hotspot"})},
 		},
 		Rows: []func(*Device) *metric.Value{
 			func(x *Device) *metric.Value { return &x.Thermal.Temperature[TemperatureSensorCore] },
 			func(x *Device) *metric.Value { return &x.Thermal.Temperature[TemperatureSensorMemory] },
+			func(x *Device) *metric.Value { return &x.Thermal.Temperature[TemperatureSensorHotspot] },
 		},
 	},
 	{
@@ -394,20 +826,20 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
-			Name: "gpu.engine.utilization", Prom: "gpu_engine_utilization_ratio", Unit: "1", PromUnit: "ratio",
+			Name: "gpu.media.utilization", Prom: "gpu_media_utilization_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the driver's last sample period in which a fixed-function engine worked.",
 			Kind: metric.KindGauge, Scope: "device", Group: "utilization", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
-				metric.NewLabels(metric.Label{Name: "gpu_engine", Value: "encoder"}),
-				metric.NewLabels(metric.Label{Name: "gpu_engine", Value: "decoder"}),
-				metric.NewLabels(metric.Label{Name: "gpu_engine", Value: "jpeg"}),
-				metric.NewLabels(metric.Label{Name: "gpu_engine", Value: "ofa"})},
+				metric.NewLabels(metric.Label{Name: "gpu_media_engine", Value: "encoder"}),
+				metric.NewLabels(metric.Label{Name: "gpu_media_engine", Value: "decoder"}),
+				metric.NewLabels(metric.Label{Name: "gpu_media_engine", Value: "jpeg"}),
+				metric.NewLabels(metric.Label{Name: "gpu_media_engine", Value: "ofa"})},
 		},
 		Rows: []func(*Device) *metric.Value{
-			func(x *Device) *metric.Value { return &x.Utilization.EngineUtilization[EngineEncoder] },
-			func(x *Device) *metric.Value { return &x.Utilization.EngineUtilization[EngineDecoder] },
-			func(x *Device) *metric.Value { return &x.Utilization.EngineUtilization[EngineJPEG] },
-			func(x *Device) *metric.Value { return &x.Utilization.EngineUtilization[EngineOFA] },
+			func(x *Device) *metric.Value { return &x.Utilization.MediaUtilization[MediaEngineEncoder] },
+			func(x *Device) *metric.Value { return &x.Utilization.MediaUtilization[MediaEngineDecoder] },
+			func(x *Device) *metric.Value { return &x.Utilization.MediaUtilization[MediaEngineJPEG] },
+			func(x *Device) *metric.Value { return &x.Utilization.MediaUtilization[MediaEngineOFA] },
 		},
 	},
 	{
@@ -417,5 +849,35 @@ var DeviceFamilies = []Family[Device]{
 			Kind: metric.KindCounter, Scope: "device", Group: "xid", Sources: []string{"nvml", "sim"},
 		},
 		Keyed: func(x *Device) *[]metric.Keyed { return &x.XID.Errors },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.xid.last_seen.timestamp", Prom: "gpu_xid_last_seen_timestamp_seconds", Unit: "s", PromUnit: "seconds",
+			Help: "When the XID was last reported, in seconds since 1970.",
+			Kind: metric.KindGauge, Scope: "device", Group: "xid", Sources: []string{},
+		},
+		Keyed: func(x *Device) *[]metric.Keyed { return &x.XID.LastSeenTimestamp },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.xid.events", Prom: "gpu_xid_events_total", Unit: "{error}", PromUnit: "",
+			Help: "XID errors the driver reported since the exporter started, by what they ask for.",
+			Kind: metric.KindCounter, Scope: "device", Group: "xid", Sources: []string{},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "reset"}),
+				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "reboot"}),
+				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "drain"}),
+				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "inspect"}),
+				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "application"}),
+				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "unknown"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.XID.Events[XIDActionReset] },
+			func(x *Device) *metric.Value { return &x.XID.Events[XIDActionReboot] },
+			func(x *Device) *metric.Value { return &x.XID.Events[XIDActionDrain] },
+			func(x *Device) *metric.Value { return &x.XID.Events[XIDActionInspect] },
+			func(x *Device) *metric.Value { return &x.XID.Events[XIDActionApplication] },
+			func(x *Device) *metric.Value { return &x.XID.Events[XIDActionUnknown] },
+		},
 	},
 }

@@ -79,13 +79,13 @@ var HostFamilies = []Family[Host]{
 	},
 	{
 		Desc: &metric.Desc{
-			Name: "system.linux.memory.available", Prom: "system_linux_memory_available_bytes", Unit: "By", PromUnit: "bytes",
+			Name: "system.memory.linux.available", Prom: "system_memory_linux_available_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Memory the kernel thinks new programs can have without swapping.",
 			Kind: metric.KindUpDownCounter, Scope: "host", Group: "system", OptIn: true, Sources: []string{"host"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Host) *metric.Value{
-			func(x *Host) *metric.Value { return &x.System.LinuxMemoryAvailable },
+			func(x *Host) *metric.Value { return &x.System.MemoryLinuxAvailable },
 		},
 	},
 }

@@ -33,7 +33,7 @@ var SelfFamilies = []Family[Self]{
 		Desc: &metric.Desc{
 			Name: "gpumeter.source.devices", Prom: "gpumeter_source_devices", Unit: "{device}", PromUnit: "",
 			Help: "Devices the source lists.",
-			Kind: metric.KindGauge, Scope: "self", Group: "exporter", Sources: []string{"self"},
+			Kind: metric.KindUpDownCounter, Scope: "self", Group: "exporter", Sources: []string{"self"},
 		},
 		Keyed: func(x *Self) *[]metric.Keyed { return &x.Exporter.SourceDevices },
 	},
@@ -63,5 +63,35 @@ var SelfFamilies = []Family[Self]{
 			Kind: metric.KindCounter, Scope: "self", Group: "exporter", Sources: []string{"self"},
 		},
 		Keyed: func(x *Self) *[]metric.Keyed { return &x.Exporter.ReadFaults },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.downtime", Prom: "gpumeter_downtime_seconds_total", Unit: "s", PromUnit: "seconds",
+			Help: "Seconds in which the exporter did not run between two of its runs, so that no use was counted.",
+			Kind: metric.KindCounter, Scope: "self", Group: "exporter", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Self) *metric.Value{
+			func(x *Self) *metric.Value { return &x.Exporter.Downtime },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.remainder.clamps", Prom: "gpumeter_remainder_clamps_total", Unit: "{clamp}", PromUnit: "",
+			Help: "Times more was found for the workloads than the device gave, so that the remainder was set to 0.",
+			Kind: metric.KindCounter, Scope: "self", Group: "exporter", Sources: []string{},
+		},
+		Keyed: func(x *Self) *[]metric.Keyed { return &x.Exporter.RemainderClamps },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.overflow.workloads", Prom: "gpumeter_overflow_workloads", Unit: "{workload}", PromUnit: "",
+			Help: "Workloads beyond the series limit, folded into the series of type overflow.",
+			Kind: metric.KindUpDownCounter, Scope: "self", Group: "exporter", Sources: []string{},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Self) *metric.Value{
+			func(x *Self) *metric.Value { return &x.Exporter.OverflowWorkloads },
+		},
 	},
 }

@@ -92,8 +92,29 @@ func (r *resolver) scope(s schema.Scope) {
 	}
 	out := &Scope{Scope: s, GoName: camel(s.Name), Attributes: r.find(s.Pos, "scope "+s.Name, s.Attributes)}
 	r.declare(s.Pos, "scope "+s.Name, out.GoName, out.GoName+"Attributes", out.GoName+"Families")
+	r.within(out)
 	r.scopes[s.Name] = out
 	r.model.Scopes = append(r.model.Scopes, out)
+}
+
+// within finds the scope this one's things are parts of, which must itself be of whole things.
+func (r *resolver) within(s *Scope) {
+	if s.Scope.Within == "" {
+		return
+	}
+	whole := r.scopes[s.Scope.Within]
+	if whole == nil || whole.Within != nil {
+		r.faults.Add(s.Pos, "scope %s: within %q: no scope of whole things written before it%s", s.Name, s.Scope.Within,
+			spell.Suggest(s.Scope.Within, r.scopeNames()))
+		return
+	}
+	for _, a := range s.Attributes {
+		if slices.Contains(whole.Attributes, a) {
+			r.faults.Add(s.Pos, "scope %s: scope %s, which it is within, carries %s already", s.Name, whole.Name, a.Key)
+		}
+	}
+	s.Within = whole
+	whole.Parts = append(whole.Parts, s)
 }
 
 // find looks attributes up by key.

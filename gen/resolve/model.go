@@ -4,6 +4,7 @@
 package resolve
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gpumeter/gpumeter/gen/schema"
@@ -16,15 +17,34 @@ type Model struct {
 	Attributes []*Attribute
 	Groups     []*Group
 	Metrics    []*Metric // of all scopes, in the order they are exposed
+	Compats    []*Compat // other exporters, in the order of their names
 }
 
 // Scope is a sort of thing metrics are about.
 type Scope struct {
 	schema.Scope
 	GoName     string
+	Within     *Scope   // the scope its things are parts of, nil when they are whole
+	Parts      []*Scope // the scopes within this one
 	Attributes []*Attribute
 	Groups     []*Group
 	Metrics    []*Metric
+}
+
+// GoParts names the field of the whole's Go struct that holds its things of this scope.
+func (s *Scope) GoParts() string {
+	if strings.HasSuffix(s.GoName, "s") {
+		return s.GoName + "es"
+	}
+	return s.GoName + "s"
+}
+
+// AllAttributes are those every series of the scope carries: the whole's first, then its own.
+func (s *Scope) AllAttributes() []*Attribute {
+	if s.Within == nil {
+		return s.Attributes
+	}
+	return append(slices.Clone(s.Within.AllAttributes()), s.Attributes...)
 }
 
 // Source is something that reads metrics.
@@ -107,7 +127,7 @@ func (m *Metric) Everywhere() []*Metric {
 // Labels are the label names of a series, the scope's first.
 func (m *Metric) Labels() []string {
 	var names []string
-	for _, a := range m.Scope.Attributes {
+	for _, a := range m.Scope.AllAttributes() {
 		names = append(names, a.Label)
 	}
 	for _, a := range m.Attributes {

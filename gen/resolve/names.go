@@ -67,6 +67,9 @@ func camel(s string) string {
 // goField names a metric within its group's struct: gpu.power.draw in group power is Draw.
 func goField(name, prefix, group string) string {
 	rest := strings.TrimPrefix(name, prefix+".")
+	if name == prefix { // a scope of one metric
+		rest = name[strings.LastIndexByte(name, '.')+1:]
+	}
 	return camel(strings.TrimPrefix(rest, group+"."))
 }
 

@@ -35,9 +35,6 @@ func checkMetric(m schema.Metric, faults *schema.Faults) {
 	checkBrief(m.Pos, m.Name, m.Brief, faults)
 	checkUnit(m, bad)
 	checkBuckets(m, bad)
-	if len(m.Sources) == 0 {
-		bad("no source reads it; a metric is written in the commit that reads it")
-	}
 	if t := m.Semconv; t != nil {
 		for _, name := range append([]string{t.Name}, keys(t.Attributes)...) {
 			if !otelName.MatchString(name) {
@@ -68,8 +65,9 @@ func checkBrief(at schema.Pos, name, brief string, faults *schema.Faults) {
 }
 
 func checkBuckets(m schema.Metric, bad func(string, ...any)) {
-	if (m.Instrument == "histogram") != (len(m.Buckets) > 0) {
-		bad("buckets belong to a histogram, and a histogram needs them")
+	histogram, own := m.Instrument == "histogram", len(m.Buckets) > 0
+	if !histogram && (own || m.ForeignBuckets) || histogram && own == m.ForeignBuckets {
+		bad("a histogram has either buckets or foreign_buckets, and nothing else has them")
 	}
 	for i, b := range m.Buckets {
 		text := strconv.FormatFloat(b, 'f', -1, 64)
@@ -87,7 +85,7 @@ func checkBuckets(m schema.Metric, bad func(string, ...any)) {
 // checkLabels checks what the labels of a metric are together with those of its scope.
 func (r *resolver) checkLabels(m *Metric) {
 	for _, a := range m.Attributes {
-		if slices.Contains(m.Scope.Attributes, a) {
+		if slices.Contains(m.Scope.AllAttributes(), a) {
 			r.faults.Add(m.Pos, "%s: every series of scope %s carries %s already", m.Name, m.Scope.Name, a.Key)
 		}
 	}

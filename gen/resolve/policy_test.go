@@ -63,9 +63,12 @@ spec/scopes.yaml:6: scope gpu-partition: no group serves it`},
 		{scopes, "name: partition", "name: device", `spec/attributes.yaml:14: gpu.slice: no metric has this attribute
 spec/metrics/shared.yaml:1: group shared: scope "partition" is not in spec/scopes.yaml
 spec/scopes.yaml:6: scope device is there twice`},
-		{scopes, "prefixes: [gpumeter, go]", "prefixes: [gpumeter, go, Go]", `spec/scopes.yaml:10: scope self: prefix "Go" is not of lower-case words joined by dots and underscores`},
-		{scopes, "prefixes: [gpumeter, go]", "prefixes: [gpumeter, go, gpu]", `spec/scopes.yaml:10: scope self: prefix gpu is that of scope device`},
+		{scopes, "prefixes: [gpumeter, go]", "prefixes: [gpumeter, go, Go]", `spec/scopes.yaml:11: scope self: prefix "Go" is not of lower-case words joined by dots and underscores`},
+		{scopes, "prefixes: [gpumeter, go]", "prefixes: [gpumeter, go, gpu]", `spec/scopes.yaml:11: scope self: prefix gpu is that of scope device`},
 		{scopes, "prefixes: [gpu.partition]", "prefixes: [gpu.partition, gpu.part]", `spec/metrics/shared.yaml:1: group shared: scope partition has several prefixes, so it cannot share a group`},
+		{scopes, "within: device", "within: devise", `spec/scopes.yaml:6: scope partition: within "devise": no scope of whole things written before it; did you mean "device"?`},
+		{scopes, "within: device", "within: self", `spec/scopes.yaml:6: scope partition: within "self": no scope of whole things written before it`},
+		{scopes, "[gpu.slice]", "[gpu.slice, gpu.uuid]", `spec/scopes.yaml:6: scope partition: scope device, which it is within, carries gpu.uuid already`},
 		{sources, "name: inside", "name: in side", `spec/metrics/engine-demo.yaml:11: gpumeter.build.info: source inside: is not in spec/sources.yaml; did you mean "in side"?
 spec/metrics/pause.yaml:11: go.pause.duration: source inside: is not in spec/sources.yaml; did you mean "in side"?
 spec/metrics/power.yaml:15: gpu.power.draw: source inside: is not in spec/sources.yaml; did you mean "in side"?
@@ -99,8 +102,10 @@ func TestPolicies(t *testing.T) {
 		{events, `unit: "{event}"`, `unit: By/s`, `spec/metrics/events.yaml:5: gpu.events: a rate is a gauge, not a counter`},
 		{demo, `unit: ""`, `unit: s`, `spec/metrics/engine-demo.yaml:5: gpumeter.build.info: an info is a gauge of unit ""`},
 		// Buckets.
-		{pause, "    buckets: [0.5]\n", "", `spec/metrics/pause.yaml:5: go.pause.duration: buckets belong to a histogram, and a histogram needs them`},
-		{power, "unit: W", "unit: W\n    buckets: [0.5]", `spec/metrics/power.yaml:6: gpu.power.draw: buckets belong to a histogram, and a histogram needs them`},
+		{pause, "    buckets: [0.5]\n", "", `spec/metrics/pause.yaml:5: go.pause.duration: a histogram has either buckets or foreign_buckets, and nothing else has them`},
+		{power, "unit: W", "unit: W\n    buckets: [0.5]", `spec/metrics/power.yaml:6: gpu.power.draw: a histogram has either buckets or foreign_buckets, and nothing else has them`},
+		{pause, "buckets: [0.5]", "buckets: [0.5]\n    foreign_buckets: true", `spec/metrics/pause.yaml:5: go.pause.duration: a histogram has either buckets or foreign_buckets, and nothing else has them`},
+		{power, "unit: W", "unit: W\n    foreign_buckets: true", `spec/metrics/power.yaml:6: gpu.power.draw: a histogram has either buckets or foreign_buckets, and nothing else has them`},
 		{pause, "[0.5]", "[0.5, 0.25]", `spec/metrics/pause.yaml:5: go.pause.duration: bucket 0.25 does not rise`},
 		{pause, "[0.5]", "[0.5, 0.5]", `spec/metrics/pause.yaml:5: go.pause.duration: bucket 0.5 does not rise`},
 		{pause, "[0.5]", "[0.5, 2]", `spec/metrics/pause.yaml:5: go.pause.duration: bucket 2 is whole: a push writes le="2" and a scrape le="2.0"`},
@@ -126,7 +131,6 @@ spec/metrics/power.yaml:26: gpu.power.limit: source driver: fields wants exactly
 		{power, "scale: 1e-6", "scale: -1", `spec/metrics/power.yaml:14: gpu.power.draw: source tool: scale -1 is no positive number`},
 		{power, "scale: 1e-6", "scale: .inf", `spec/metrics/power.yaml:14: gpu.power.draw: source tool: scale +Inf is no positive number`},
 		{pause, "      inside: {}", "      driver: {field: 7}\n      inside: {}", `spec/metrics/pause.yaml:11: go.pause.duration: source driver: a field is one number, and no histogram`},
-		{events, "sources:\n      tool: {column: Lost}", "sources: {}", `spec/metrics/events.yaml:12: gpu.events.lost: no source reads it; a metric is written in the commit that reads it`},
 		{events, "event: Happened", "field: 5", `spec/metrics/events.yaml:11: gpu.events: source driver: field reads one number, and the metric has attributes; write fields`},
 		{events, "event: Happened", "fields: {encoder: 5}", `spec/metrics/events.yaml:11: gpu.events: source driver: fields wants exactly one enum attribute`},
 		{power, "min: 187", "mni: 187", `spec/metrics/power.yaml:29: gpu.power.limit: source driver: "mni" is no member of gpu.limit.type; did you mean "min"?`},

@@ -35,6 +35,11 @@ func Resolve(spec *schema.Spec) (*Model, error) {
 	}
 	r.renamed()
 	r.unused()
+	if len(r.faults) == 0 { // else one misspelt metric would be found in every answer, too
+		for _, c := range spec.Compats {
+			r.compat(c)
+		}
+	}
 	if err := r.faults.Err(); err != nil {
 		return nil, err
 	}
@@ -97,8 +102,12 @@ func (r *resolver) entry(written schema.Metric, g *Group) {
 		m := &Metric{Metric: written, Group: g, Scope: s, GoField: field, Attributes: attributes}
 		if i > 0 {
 			m.Name = s.Prefixes[0] + strings.TrimPrefix(written.Name, prefix)
+			m.Semconv = nil // official metrics are of whole things; a part's would be added to its whole's
 		}
 		r.checkLabels(m)
+		if sound {
+			r.checkTwin(m)
+		}
 		r.claim(m, sound)
 		s.Metrics = append(s.Metrics, m)
 		for _, ref := range m.Sources {
@@ -116,13 +125,13 @@ func (r *resolver) entry(written schema.Metric, g *Group) {
 	}
 }
 
-// prefix returns the prefix of the scope that a metric's name starts with; no other scope may
+// prefix returns the prefix of the scope that a metric's name starts with, or is; no other scope may
 // have a longer one that fits too.
 func (r *resolver) prefix(m schema.Metric, scope *Scope) string {
 	best, owner := "", (*Scope)(nil)
 	for _, s := range r.model.Scopes {
 		for _, p := range s.Prefixes {
-			if strings.HasPrefix(m.Name, p+".") && len(p) > len(best) {
+			if strings.HasPrefix(m.Name+".", p+".") && len(p) > len(best) {
 				best, owner = p, s
 			}
 		}

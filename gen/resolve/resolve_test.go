@@ -30,8 +30,8 @@ func TestSample(t *testing.T) {
 		{"device", "gpu.power.limit", "gpu_power_limit_watts", "watts", "Power.Limit", true, false, 3},
 		{"device", "gpu.memory.usage", "gpu_memory_usage_bytes", "bytes", "Shared.MemoryUsage", true, false, 2},
 		{"device", "gpu.load", "gpu_load_ratio", "ratio", "Shared.Load", true, false, 4},
-		{"partition", "gpu.partition.memory.usage", "gpu_partition_memory_usage_bytes", "bytes", "Shared.MemoryUsage", true, false, 2},
-		{"partition", "gpu.partition.load", "gpu_partition_load_ratio", "ratio", "Shared.Load", true, false, 4},
+		{"partition", "gpu.partition.memory.usage", "gpu_partition_memory_usage_bytes", "bytes", "Shared.MemoryUsage", true, false, 3},
+		{"partition", "gpu.partition.load", "gpu_partition_load_ratio", "ratio", "Shared.Load", true, false, 5},
 		{"self", "gpumeter.build.info", "gpumeter_build_info", "", "EngineDemo.BuildInfo", false, false, 1},
 		{"self", "gpumeter.wait.duration", "gpumeter_wait_duration_seconds", "seconds", "EngineDemo.WaitDuration", false, true, 2},
 		{"self", "go.pause.duration", "go_pause_duration_seconds", "seconds", "Pause.Duration", false, false, 0},
@@ -43,7 +43,7 @@ func TestSample(t *testing.T) {
 	if all := load.Everywhere(); len(all) != 2 || all[0].Name != "gpu.load" || all[1] != load {
 		t.Errorf("Everywhere: %v", all)
 	}
-	if diff := cmp.Diff([]string{"gpu_uuid", "gpu_slice", "gpu_limit_type", "gpu_engine"}, load.Labels()); diff != "" {
+	if diff := cmp.Diff([]string{"gpu_uuid", "gpu_index", "gpu_slice", "gpu_limit_type", "gpu_engine"}, load.Labels()); diff != "" {
 		t.Error(diff)
 	}
 	limit, driver := m.Attributes[3], m.Sources[0]

@@ -49,6 +49,7 @@ func Load(root fs.FS) (*Spec, error) {
 		}
 		spec.Groups = append(spec.Groups, g)
 	}
+	spec.Compats = loadCompat(root, &faults)
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ type Spec struct {
 	Sources    []Source
 	Attributes []Attribute
 	Groups     []Group
+	Compats    []Compat
 }
 
 // ScopeFile is spec/scopes.yaml.
@@ -44,6 +45,7 @@ type Scope struct {
 	Name       string   `yaml:"name" need:"true" doc:"One lower-case word."`
 	Brief      string   `yaml:"brief" need:"true" doc:"One sentence: what the thing is."`
 	Prefixes   []string `yaml:"prefixes" need:"true" doc:"What the OpenTelemetry names of its metrics start with, without the dot."`
+	Within     string   `yaml:"within" doc:"The scope these things are parts of; their series carry its attributes first."`
 	Attributes []string `yaml:"attributes" doc:"Attributes every series of the scope carries, in label order."`
 }
 
@@ -100,20 +102,21 @@ type Group struct {
 
 // Metric is one thing that can be measured.
 type Metric struct {
-	Pos        `yaml:"-"`
-	Name       string         `yaml:"name" need:"true" doc:"OpenTelemetry name; the Prometheus name is made from it."`
-	Brief      string         `yaml:"brief" need:"true" doc:"One sentence, the HELP text."`
-	Note       string         `yaml:"note" doc:"More than one sentence, where needed."`
-	Instrument string         `yaml:"instrument" need:"true" enum:"gauge,counter,updowncounter,histogram" doc:"What sort of number it is."`
-	Unit       string         `yaml:"unit" need:"true" doc:"UCUM, base units only; \"1\" for a ratio of 0 to 1, \"\" for a state or info, {thing} for a count."`
-	Stability  string         `yaml:"stability" enum:"development,stable" doc:"Default development."`
-	Enabled    string         `yaml:"enabled" enum:"default,opt-in" doc:"opt-in metrics are off unless included. Default default."`
-	Attributes []string       `yaml:"attributes" doc:"Keys of attributes.yaml beyond those of the scope, in label order."`
-	Buckets    []float64      `yaml:"buckets" doc:"Upper bounds of a histogram: rising, never whole, from 1e-4 to below 1e6."`
-	Sources    Map[SourceRef] `yaml:"sources" need:"true" doc:"Who reads it and where; the first that answers wins."`
-	Semconv    *Twin          `yaml:"semconv" doc:"The official OpenTelemetry metric of the same meaning."`
-	Was        []Was          `yaml:"was" doc:"What other exporters call it."`
-	Deprecated *Deprecated    `yaml:"deprecated" doc:"Present when it must no longer be used."`
+	Pos            `yaml:"-"`
+	Name           string         `yaml:"name" need:"true" doc:"OpenTelemetry name; the Prometheus name is made from it."`
+	Brief          string         `yaml:"brief" need:"true" doc:"One sentence, the HELP text."`
+	Note           string         `yaml:"note" doc:"More than one sentence, where needed."`
+	Instrument     string         `yaml:"instrument" need:"true" enum:"gauge,counter,updowncounter,histogram" doc:"What sort of number it is."`
+	Unit           string         `yaml:"unit" need:"true" doc:"UCUM, base units only; \"1\" for a ratio of 0 to 1, \"\" for a state or info, {thing} for a count."`
+	Stability      string         `yaml:"stability" enum:"development,stable" doc:"Default development."`
+	Enabled        string         `yaml:"enabled" enum:"default,opt-in" doc:"opt-in metrics are off unless included. Default default."`
+	Attributes     []string       `yaml:"attributes" doc:"Keys of attributes.yaml beyond those of the scope, in label order."`
+	Buckets        []float64      `yaml:"buckets" doc:"Upper bounds of a histogram: rising, never whole, from 1e-4 to below 1e6."`
+	ForeignBuckets bool           `yaml:"foreign_buckets" doc:"The source's own buckets are passed on unchanged."`
+	Sources        Map[SourceRef] `yaml:"sources" need:"true" doc:"Who reads it and where; the first that answers wins. Empty while nobody reads it: a source is written in the commit that reads."`
+	Semconv        *Twin          `yaml:"semconv" doc:"The official OpenTelemetry metric of the same meaning."`
+	Was            []Was          `yaml:"was" doc:"What other exporters call it."`
+	Deprecated     *Deprecated    `yaml:"deprecated" doc:"Present when it must no longer be used."`
 }
 
 // SourceRef says where a source finds a metric.

@@ -6,22 +6,29 @@ import (
 )
 
 // encoding chooses among those a scraper accepts: zstd when it asks for it by name, else gzip,
-// else none.
+// else none. A weight says only whether one is refused.
 func encoding(accept string) string {
-	chosen := ""
-	for offer := range strings.SplitSeq(accept, ",") {
+	var gzip, named, anything bool
+	for offer := range strings.SplitSeq(strings.ToLower(accept), ",") {
 		name, params, _ := strings.Cut(offer, ";")
+		wanted := true
 		if q, ok := strings.CutPrefix(strings.TrimSpace(params), "q="); ok {
-			if weight, err := strconv.ParseFloat(q, 64); err != nil || weight == 0 {
-				continue
-			}
+			weight, err := strconv.ParseFloat(q, 64)
+			wanted = err == nil && weight > 0
 		}
-		switch strings.ToLower(strings.TrimSpace(name)) {
+		switch strings.TrimSpace(name) {
 		case "zstd":
-			return "zstd"
-		case "gzip", "*":
-			chosen = "gzip"
+			if wanted {
+				return "zstd"
+			}
+		case "gzip":
+			gzip, named = wanted, true
+		case "*":
+			anything = wanted
 		}
 	}
-	return chosen
+	if gzip || anything && !named {
+		return "gzip"
+	}
+	return ""
 }

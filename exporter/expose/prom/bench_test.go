@@ -26,14 +26,14 @@ var sizes = []int{1600, 20000}
 
 func BenchmarkPage(b *testing.B) {
 	for _, size := range sizes {
-		s := sized(size)
+		s, series := sized(size)
 		for _, format := range []string{"text", "openmetrics", "gzip", "protobuf"} {
 			for _, way := range waysToServe(s) {
 				if way.formats != "" && way.formats != format {
 					continue
 				}
 				b.Run(fmt.Sprintf("%s/%d/%s", format, size, way.name), func(b *testing.B) {
-					measure(b, s, size, format, way.handler)
+					measure(b, s, series, format, way.handler)
 				})
 			}
 		}
@@ -48,7 +48,7 @@ type way struct {
 
 // waysToServe are ours and what one would write with client_golang. The page of each holds the same series.
 func waysToServe(s *snapshot.Snapshot) []way {
-	families := expose.NewFamilies(deviceOnly)
+	families := expose.NewFamilies(ofDevices)
 	ours := NewHandler(fixed{s}, families, nil, nil)
 	body := new(bytes.Buffer)
 	NewEncoder(families, Text).Encode(body, s) //nolint:errcheck // a bytes.Buffer never fails
@@ -65,10 +65,10 @@ func waysToServe(s *snapshot.Snapshot) []way {
 // BenchmarkEncode is the encoder alone: its budget is 100 ns a series and no allocation.
 func BenchmarkEncode(b *testing.B) {
 	for _, size := range sizes {
-		s := sized(size)
+		s, series := sized(size)
 		for name, format := range map[string]Format{"text": Text, "openmetrics": OpenMetrics} {
 			b.Run(fmt.Sprintf("%s/%d", name, size), func(b *testing.B) {
-				e := NewEncoder(expose.NewFamilies(deviceOnly), format)
+				e := NewEncoder(expose.NewFamilies(ofDevices), format)
 				b.ReportAllocs()
 				spent := processorTime()
 				for i := range b.N {
@@ -83,32 +83,37 @@ func BenchmarkEncode(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				report(b, processorTime()-spent, size)
+				report(b, processorTime()-spent, series)
 			})
 		}
 	}
 }
 
-func deviceOnly(d *metric.Desc) bool { return d.Scope == "device" }
+func ofDevices(d *metric.Desc) bool {
+	return d.Scope == "device" || d.Scope == "partition" || d.Scope == "link" || d.Scope == "process"
+}
 
-// sized returns a node of about n series, each with 11 labels and those of its row.
-func sized(n int) *snapshot.Snapshot {
-	one := new(counting)
-	expose.NewFamilies(deviceOnly).Walk(node(1), one)
-	s := node((n + one.series - 1) / one.series)
+// sized returns a node of about n series, each with 11 labels and those of its part and row, and
+// how many they are.
+func sized(n int) (*snapshot.Snapshot, int) {
+	one, all := new(counting), new(counting)
+	families := expose.NewFamilies(ofDevices)
+	families.Walk(node(1), one)
+	s := node(n / one.series)
 	for i := range s.Devices {
 		s.Devices[i].Labels = s.Devices[i].Owned
 	}
-	return s
+	families.Walk(s, all)
+	return s, all.series
 }
 
 type counting struct{ series int }
 
-func (c *counting) Family(int)                                         {}
-func (c *counting) Value(_, _ *metric.Labels, _ float64)               { c.series++ }
-func (c *counting) Histogram(_, _ *metric.Labels, h *metric.Histogram) { c.series += len(h.Counts) + 2 }
+func (c *counting) Family(int)                                     {}
+func (c *counting) Value(expose.Labels, float64)                   { c.series++ }
+func (c *counting) Histogram(_ expose.Labels, h *metric.Histogram) { c.series += len(h.Counts) + 2 }
 
-func measure(b *testing.B, s *snapshot.Snapshot, size int, format string, h http.Handler) {
+func measure(b *testing.B, s *snapshot.Snapshot, series int, format string, h http.Handler) {
 	r := httptest.NewRequest("GET", "/metrics", nil)
 	accept := map[string]string{"text": acceptText, "gzip": acceptText, "openmetrics": acceptOpenMetrics, "protobuf": acceptProto}[format]
 	r.Header.Set("Accept", accept)
@@ -128,7 +133,7 @@ func measure(b *testing.B, s *snapshot.Snapshot, size int, format string, h http
 		h.ServeHTTP(w, r)
 		spent += processorTime() - start
 	}
-	report(b, spent, size)
+	report(b, spent, series)
 }
 
 func report(b *testing.B, spent int64, series int) {
@@ -192,8 +197,8 @@ type constVisitor struct {
 
 func (v *constVisitor) Family(i int) { v.at = v.families.Descs[i] }
 
-func (v *constVisitor) Value(thing, row *metric.Labels, n float64) {
-	names, values := split(thing, row)
+func (v *constVisitor) Value(at expose.Labels, n float64) {
+	names, values := split(at)
 	desc := v.descs[v.at.Prom]
 	if desc == nil {
 		desc = prometheus.NewDesc(v.at.Prom, v.at.Help, names, nil)
@@ -206,10 +211,10 @@ func (v *constVisitor) Value(thing, row *metric.Labels, n float64) {
 	v.ch <- prometheus.MustNewConstMetric(desc, kind, n, values...)
 }
 
-func (v *constVisitor) Histogram(_, _ *metric.Labels, _ *metric.Histogram) {}
+func (v *constVisitor) Histogram(expose.Labels, *metric.Histogram) {}
 
-func split(thing, row *metric.Labels) (names, values []string) {
-	for _, l := range [...]*metric.Labels{thing, row} {
+func split(at expose.Labels) (names, values []string) {
+	for _, l := range [...]*metric.Labels{at.Thing, at.Part, at.Row} {
 		for _, p := range l.Pairs() {
 			names, values = append(names, p.Name), append(values, p.Value)
 		}
@@ -240,8 +245,8 @@ func (v *gaugeVecs) Collect(ch chan<- prometheus.Metric) {
 
 func (v *gaugeVecs) Family(i int) { v.at = v.families.Descs[i] }
 
-func (v *gaugeVecs) Value(thing, row *metric.Labels, n float64) {
-	names, values := split(thing, row)
+func (v *gaugeVecs) Value(at expose.Labels, n float64) {
+	names, values := split(at)
 	vec := v.vecs[v.at.Prom]
 	if vec == nil {
 		vec = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: v.at.Prom, Help: v.at.Help}, names)
@@ -250,4 +255,4 @@ func (v *gaugeVecs) Value(thing, row *metric.Labels, n float64) {
 	vec.WithLabelValues(values...).Set(n)
 }
 
-func (v *gaugeVecs) Histogram(_, _ *metric.Labels, _ *metric.Histogram) {}
+func (v *gaugeVecs) Histogram(expose.Labels, *metric.Histogram) {}

@@ -62,9 +62,9 @@ func (e *Encoder) Family(i int) {
 }
 
 // Value writes one line.
-func (e *Encoder) Value(thing, row *metric.Labels, n float64) {
+func (e *Encoder) Value(at expose.Labels, n float64) {
 	b := append(e.buf, e.names[e.at]...)
-	b = appendLabels(b, thing.Text(), row.Text())
+	b = appendLabels(b, at)
 	b = append(b, ' ')
 	b = e.appendNumber(b, n)
 	e.buf = append(b, '\n')
@@ -74,16 +74,16 @@ func (e *Encoder) Value(thing, row *metric.Labels, n float64) {
 }
 
 // Histogram writes one line per bucket, the sum and the count.
-func (e *Encoder) Histogram(thing, row *metric.Labels, h *metric.Histogram) {
+func (e *Encoder) Histogram(at expose.Labels, h *metric.Histogram) {
 	var total uint64
 	name := e.names[e.at]
 	for i, n := range h.Counts {
 		total += n
 		b := append(e.buf, name...)
 		b = append(b, "_bucket{"...)
-		for _, labels := range [...]string{thing.Text(), row.Text()} {
-			if labels != "" {
-				b = append(append(b, labels...), ',')
+		for _, labels := range [...]*metric.Labels{at.Thing, at.Part, at.Row} {
+			if labels != nil {
+				b = append(append(b, labels.Text()...), ',')
 			}
 		}
 		b = append(b, `le="`...)
@@ -96,18 +96,18 @@ func (e *Encoder) Histogram(thing, row *metric.Labels, h *metric.Histogram) {
 		b = strconv.AppendUint(b, total, 10)
 		e.buf = append(b, '\n')
 	}
-	e.summary("_sum", thing, row, h.Sum)
+	e.sample("_sum", at, h.Sum)
 	b := append(append(e.buf, name...), "_count"...)
-	b = append(appendLabels(b, thing.Text(), row.Text()), ' ')
+	b = append(appendLabels(b, at), ' ')
 	e.buf = append(strconv.AppendUint(b, total, 10), '\n')
 	if len(e.buf) >= bufferSize {
 		e.flush()
 	}
 }
 
-func (e *Encoder) summary(suffix string, thing, row *metric.Labels, n float64) {
+func (e *Encoder) sample(suffix string, at expose.Labels, n float64) {
 	b := append(append(e.buf, e.names[e.at]...), suffix...)
-	b = append(appendLabels(b, thing.Text(), row.Text()), ' ')
+	b = append(appendLabels(b, at), ' ')
 	e.buf = append(e.appendNumber(b, n), '\n')
 }
 
@@ -118,16 +118,17 @@ func (e *Encoder) flush() {
 	e.buf = e.buf[:0]
 }
 
-func appendLabels(b []byte, thing, row string) []byte {
-	if thing == "" && row == "" {
+func appendLabels(b []byte, at expose.Labels) []byte {
+	open := byte('{')
+	for _, labels := range [...]*metric.Labels{at.Thing, at.Part, at.Row} {
+		if labels != nil {
+			b = append(append(b, open), labels.Text()...)
+			open = ','
+		}
+	}
+	if open == '{' {
 		return b
 	}
-	b = append(b, '{')
-	b = append(b, thing...)
-	if thing != "" && row != "" {
-		b = append(b, ',')
-	}
-	b = append(b, row...)
 	return append(b, '}')
 }
 

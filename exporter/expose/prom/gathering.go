@@ -76,15 +76,16 @@ func (g *gathering) Family(i int) {
 }
 
 // next returns the box of the family's next series, with its labels in the order of the text.
-func (g *gathering) next(thing, row *metric.Labels) *box {
+func (g *gathering) next(at expose.Labels) *box {
 	family := g.made[g.at]
 	n := len(family.Metric)
 	if n == len(g.boxes[g.at]) {
 		g.boxes[g.at] = append(g.boxes[g.at], new(box))
 	}
 	b := g.boxes[g.at][n]
-	b.metric.Label = append(b.metric.Label[:0], g.labels(thing)...)
-	b.metric.Label = append(b.metric.Label, g.labels(row)...)
+	b.metric.Label = append(b.metric.Label[:0], g.labels(at.Thing)...)
+	b.metric.Label = append(b.metric.Label, g.labels(at.Part)...)
+	b.metric.Label = append(b.metric.Label, g.labels(at.Row)...)
 	family.Metric = append(family.Metric, &b.metric)
 	return b
 }
@@ -104,8 +105,8 @@ func (g *gathering) labels(l *metric.Labels) []*dto.LabelPair {
 }
 
 // Value adds a gauge or a counter.
-func (g *gathering) Value(thing, row *metric.Labels, n float64) {
-	b := g.next(thing, row)
+func (g *gathering) Value(at expose.Labels, n float64) {
+	b := g.next(at)
 	b.number = n
 	if g.made[g.at].GetType() == dto.MetricType_COUNTER {
 		b.counter.Value = &b.number
@@ -117,8 +118,8 @@ func (g *gathering) Value(thing, row *metric.Labels, n float64) {
 }
 
 // Histogram adds a histogram.
-func (g *gathering) Histogram(thing, row *metric.Labels, h *metric.Histogram) {
-	b := g.next(thing, row)
+func (g *gathering) Histogram(at expose.Labels, h *metric.Histogram) {
+	b := g.next(at)
 	b.number = h.Sum
 	b.histogram.SampleSum = &b.number
 	b.histogram.Bucket = b.histogram.Bucket[:0]

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,7 +61,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Vary", "Accept, Accept-Encoding")
 	p := h.pages[format].Get().(*page)
 	defer h.pages[format].Put(p)
-	out, finish := p.compress(w, encoding(r.Header.Get("Accept-Encoding")))
+	out, finish := p.compress(w, encoding(strings.Join(r.Header.Values("Accept-Encoding"), ",")))
 	if p.write(out, s, h.process) == nil { // else the scraper has gone: nothing is left to say to it
 		finish()
 	}

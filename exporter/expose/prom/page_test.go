@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,6 +44,9 @@ func node(n int) *snapshot.Snapshot {
 		}
 		d := snapshot.Device{Identity: id, Labels: id.Labels(), Owned: metric.NewLabels(append(id.Labels().Pairs(), owner...)...)}
 		fill(telemetry.DeviceFamilies, &d.Read)
+		d.Read.Partitions = parts(telemetry.PartitionFamilies, 1, "gpu_partition_uuid")
+		d.Read.Links = parts(telemetry.LinkFamilies, 2, "gpu_link_id")
+		d.Read.Processes = parts(telemetry.ProcessFamilies, 1, "process_pid")
 		s.Devices = append(s.Devices, d)
 	}
 	fill(telemetry.HostFamilies, s.Host)
@@ -66,6 +70,16 @@ func fill[T any](families []telemetry.Family[T], read *T) {
 	}
 }
 
+// parts makes n parts of a device, told apart by one label.
+func parts[T any](families []telemetry.Family[T], n int, label string) []telemetry.Part[T] {
+	out := make([]telemetry.Part[T], n)
+	for i := range out {
+		out[i].Labels = metric.NewLabels(metric.Label{Name: label, Value: fmt.Sprint(i)})
+		fill(families, &out[i].Read)
+	}
+	return out
+}
+
 // change gives every reading another number, half of them with 16 digits.
 func change(s *snapshot.Snapshot, round int) {
 	n := round
@@ -78,7 +92,17 @@ func change(s *snapshot.Snapshot, round int) {
 		}
 	}
 	for i := range s.Devices {
-		each(telemetry.DeviceFamilies, &s.Devices[i].Read, next)
+		d := &s.Devices[i].Read
+		each(telemetry.DeviceFamilies, d, next)
+		for j := range d.Partitions {
+			each(telemetry.PartitionFamilies, &d.Partitions[j].Read, next)
+		}
+		for j := range d.Links {
+			each(telemetry.LinkFamilies, &d.Links[j].Read, next)
+		}
+		for j := range d.Processes {
+			each(telemetry.ProcessFamilies, &d.Processes[j].Read, next)
+		}
 	}
 	each(telemetry.HostFamilies, s.Host, next)
 	each(telemetry.SelfFamilies, &s.Self, next)
@@ -271,9 +295,13 @@ func TestEncodings(t *testing.T) {
 	}
 	for accept, encoding := range map[string]string{
 		"": "", "identity": "", "gzip": "gzip", "zstd,gzip": "zstd", "gzip;q=0": "", "br, GZIP;q=0.5": "gzip", "*": "gzip", "zstd;q=0, gzip": "gzip", "gzip;q=x": "",
+		"gzip;q=0, *": "", "*, gzip;q=0": "", "*;q=0, gzip": "gzip", "gzip;Q=0": "", "gzip;q=-1": "", "zstd;q=0, *": "gzip",
 	} {
 		for range 2 { // the second time from the pool
 			w := get(t, h, "/metrics", "Accept", acceptText, "Accept-Encoding", accept)
+			if got := w.Header().Get("Vary"); got != "Accept, Accept-Encoding" {
+				t.Errorf("Vary: %q; a cache would give one scraper another's page", got)
+			}
 			if got := w.Header().Get("Content-Encoding"); got != encoding {
 				t.Errorf("Accept-Encoding %q: %q, want %q", accept, got, encoding)
 			}
@@ -286,6 +314,46 @@ func TestEncodings(t *testing.T) {
 			}
 		}
 	}
+}
+
+// However a scraper asks, it is answered with a page it can read.
+func TestOddAccept(t *testing.T) {
+	h := handler(node(1))
+	for _, accept := range []string{
+		"", ",", ";", "*/*", "text/*;q=0.1", "text/html", "text/plain;version=9", "application/openmetrics-text;version=9;escaping=none",
+		"a/b/c;;q=2,=;=", strings.Repeat("x", 10_000), "text/plain;q=NaN", "application/openmetrics-text;q=1e400", "\xff",
+		"application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,*/*;q=0.1",
+	} {
+		page := get(t, h, "/metrics", "Accept", accept)
+		open := strings.HasPrefix(page.Header().Get("Content-Type"), "application/openmetrics-text")
+		if body := page.Body.String(); open != strings.HasSuffix(body, "# EOF\n") || !strings.Contains(body, "\ngpu_up{") {
+			t.Errorf("Accept %.40q: %d bytes of %s", accept, len(body), page.Header().Get("Content-Type"))
+		}
+	}
+}
+
+// Scrapes in all formats at once share the handler's pools and nothing else.
+func TestConcurrentScrapes(t *testing.T) {
+	h := handler(node(8))
+	ask := func(accept, encoding, url string) string {
+		return get(t, h, url, "Accept", accept, "Accept-Encoding", encoding).Body.String()
+	}
+	var all sync.WaitGroup
+	for _, accept := range []string{acceptText, acceptOpenMetrics, acceptProto} {
+		for _, encoding := range []string{"", "gzip", "zstd"} {
+			for _, url := range []string{"/metrics", "/metrics?name[]=gpu_up&name[]=gpu_power_draw_watts"} {
+				want := ask(accept, encoding, url)
+				for range 4 {
+					all.Go(func() {
+						if ask(accept, encoding, url) != want {
+							t.Errorf("%s %s %s: another page than alone", accept, encoding, url)
+						}
+					})
+				}
+			}
+		}
+	}
+	all.Wait()
 }
 
 func TestDeadline(t *testing.T) {

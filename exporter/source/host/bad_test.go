@@ -99,7 +99,7 @@ func TestBadMeminfo(t *testing.T) {
 				v    metric.Value
 				want string
 			}{
-				{"limit", s.MemoryLimit, x.limit}, {"available", s.LinuxMemoryAvailable, x.available},
+				{"limit", s.MemoryLimit, x.limit}, {"available", s.MemoryLinuxAvailable, x.available},
 				{"used", s.MemoryUsage[telemetry.SystemMemoryStateUsed], x.used},
 				{"free", s.MemoryUsage[telemetry.SystemMemoryStateFree], x.free},
 				{"buffers", s.MemoryUsage[telemetry.SystemMemoryStateBuffers], x.buffers},

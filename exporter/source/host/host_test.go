@@ -101,7 +101,7 @@ func TestNumbers(t *testing.T) {
 	}
 	want(t, "online", s.CPUOnline, 2)
 	want(t, "limit", s.MemoryLimit, 16000000*1024)
-	want(t, "available", s.LinuxMemoryAvailable, 9000000*1024)
+	want(t, "available", s.MemoryLinuxAvailable, 9000000*1024)
 	for state, kb := range map[telemetry.SystemMemoryState]float64{
 		telemetry.SystemMemoryStateUsed: 7900000, telemetry.SystemMemoryStateFree: 4000000,
 		telemetry.SystemMemoryStateBuffers: 100000, telemetry.SystemMemoryStateCached: 4000000,

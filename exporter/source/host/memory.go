@@ -14,17 +14,17 @@ func readMemory(s *telemetry.System, m procfs.Meminfo, why *metric.Reason) {
 	}
 	if why != nil {
 		s.MemoryLimit.Fail(why)
-		s.LinuxMemoryAvailable.Fail(why)
+		s.MemoryLinuxAvailable.Fail(why)
 		failUsage(s, why)
 		return
 	}
 	size(m.MemTotal, m.MemTotalBytes).into(&s.MemoryLimit)
-	size(m.MemAvailable, m.MemAvailableBytes).into(&s.LinuxMemoryAvailable)
+	size(m.MemAvailable, m.MemAvailableBytes).into(&s.MemoryLinuxAvailable)
 	readUsage(s, m)
 
 	limit, known := s.MemoryLimit.Get()
-	if available, ok := s.LinuxMemoryAvailable.Get(); ok && known && available > limit {
-		s.LinuxMemoryAvailable.Fail(metric.Implausible)
+	if available, ok := s.MemoryLinuxAvailable.Get(); ok && known && available > limit {
+		s.MemoryLinuxAvailable.Fail(metric.Implausible)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestBusyTime(t *testing.T) {
 	}
 	l := newFakeLibrary(d)
 	past := newArchive()
-	r, err := open(l, past)
+	r, err := open(l, past, everything())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestBusyTime(t *testing.T) {
 	// Opened again, the count goes on, and the time between is not counted.
 	closed(t, r)
 	ret, samples = nvml.SUCCESS, []nvml.Sample{sample(200, 100), sample(201, 100)}
-	if r, err = open(l, past); err != nil {
+	if r, err = open(l, past, everything()); err != nil {
 		t.Fatal(err)
 	}
 	defer closed(t, r)

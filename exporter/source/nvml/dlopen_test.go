@@ -123,7 +123,7 @@ func TestDriver(t *testing.T) {
 		d.want("reserved", out.Memory.Reserved, 1<<30)
 		d.want("SM clock", out.Clock.Frequency[telemetry.ClockTypeSM], 1100e6)
 		d.want("utilization", out.Utilization.Utilization, 0.4)
-		d.want("OFA", out.Utilization.EngineUtilization[telemetry.EngineOFA], 0.4)
+		d.want("OFA", out.Utilization.MediaUtilization[telemetry.MediaEngineOFA], 0.4)
 		d.want("corrected", out.ECC.Errors[telemetry.ECCErrorTypeCorrected], 3)
 		d.want("power cap", out.Throttle.Reason[telemetry.ThrottleCauseSWPowerCap], 1)
 		d.want("throttled by heat", out.Throttle.Time[telemetry.ThrottleCauseSWThermal], 3)
@@ -263,7 +263,7 @@ func TestDriverOld(t *testing.T) {
 		d.want("too hot", out.Throttle.Active[telemetry.ThrottleBucketThermal], 1)
 		for name, v := range map[string]metric.Value{
 			"usage": out.Memory.Usage, "reserved": out.Memory.Reserved, "margin": out.Thermal.TemperatureMargin,
-			"jpeg": out.Utilization.EngineUtilization[telemetry.EngineJPEG],
+			"jpeg": out.Utilization.MediaUtilization[telemetry.MediaEngineJPEG],
 			"time": out.Throttle.Time[telemetry.ThrottleCauseHWThermal],
 		} {
 			if v.Why() != metric.Unsupported {

@@ -136,10 +136,12 @@ func newArchive() *archive {
 	return &archive{log: slog.New(slog.DiscardHandler), of: map[string]*history{}}
 }
 
+func everything() choice { return choose(func(*metric.Desc) bool { return true }) }
+
 // opened is a reader of the library, closed when the test ends.
 func opened(t testing.TB, l *fakeLibrary) *reader {
 	t.Helper()
-	r, err := open(l, newArchive())
+	r, err := open(l, newArchive(), everything())
 	if err != nil {
 		t.Fatal(err)
 	}

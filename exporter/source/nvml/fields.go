@@ -11,6 +11,7 @@ import (
 // field is one number of the driver's (NVML_FI_…) and where its answer goes. The table of all is
 // generated from the spec.
 type field struct {
+	metric      string // OpenTelemetry name
 	id          uint32
 	first, last int     // major versions of the driver in which the number means this; 0: no bound
 	scale       float64 // multiplies the driver's number into the spec's unit

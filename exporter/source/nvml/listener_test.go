@@ -39,7 +39,7 @@ func TestXIDs(t *testing.T) {
 	deaf.GetSupportedEventTypesFunc = func() (uint64, nvml.Return) { return 0, nvml.SUCCESS }
 	l := newFakeLibrary(a, b, deaf)
 	past := newArchive()
-	r, err := open(l, past)
+	r, err := open(l, past, everything())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestXIDs(t *testing.T) {
 	}
 
 	// Opened again, the counts go on.
-	if r, err = open(l, past); err != nil {
+	if r, err = open(l, past, everything()); err != nil {
 		t.Fatal(err)
 	}
 	defer closed(t, r)

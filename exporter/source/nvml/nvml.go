@@ -16,8 +16,9 @@ import (
 
 func opener(cfg Config) func(context.Context) (source.Reader, error) {
 	past := &archive{log: cfg.Logger, of: map[string]*history{}}
+	chosen := choose(cfg.On)
 	return func(context.Context) (source.Reader, error) {
-		r, err := open(newShared(cfg.Library), past)
+		r, err := open(newShared(cfg.Library), past, chosen)
 		if err != nil {
 			return nil, err
 		}
@@ -46,6 +47,7 @@ type reader struct {
 	lib    library
 	log    *slog.Logger
 	past   *archive
+	chosen choice
 	has    symbols
 	driver string // version
 	cuda   string // newest version served
@@ -56,19 +58,21 @@ type reader struct {
 	said    map[int]string     // what was last logged of an index
 }
 
-func open(lib library, past *archive) (*reader, error) {
+func open(lib library, past *archive, chosen choice) (*reader, error) {
 	if ret := lib.Init(); ret != nvml.SUCCESS {
 		return nil, initFault(ret)
 	}
 	r := &reader{
-		lib: lib, log: past.log, past: past, has: lookUp(lib),
+		lib: lib, log: past.log, past: past, chosen: chosen, has: lookUp(lib),
 		devices: map[string]*handle{}, byIndex: map[int]*handle{}, said: map[int]string{},
 	}
 	r.driver = word(lib.SystemGetDriverVersion())
 	if n, ret := lib.SystemGetCudaDriverVersion(); ret == nvml.SUCCESS {
 		r.cuda = cudaVersion(n)
 	}
-	r.events = listen(lib, r.log)
+	if chosen.groups["xid"] {
+		r.events = listen(lib, r.log)
+	}
 	return r, nil
 }
 
@@ -131,11 +135,14 @@ func (r *reader) device(index int) (*handle, error) {
 	if h == nil {
 		h = &handle{
 			dev: dev, has: r.has, identity: r.identify(dev, index, uuid),
-			reasons: supportedReasons(dev, r.has),
-			batch:   newBatch(fields, major(r.driver), uptime),
+			chosen:  r.chosen.groups,
+			batch:   newBatch(r.chosen.fields, major(r.driver), uptime),
 			history: r.past.get(uuid),
 		}
-		h.watched = r.events.watch(dev, &h.history.xids)
+		if r.chosen.groups["throttle"] {
+			h.reasons = supportedReasons(dev, r.has)
+		}
+		h.watched = r.events != nil && r.events.watch(dev, &h.history.xids)
 		r.devices[uuid] = h
 	}
 	r.byIndex[index] = h
@@ -161,8 +168,10 @@ func (r *reader) say(index int, err error) {
 
 // Close lets go of the driver: the listener first, which waits in the library.
 func (r *reader) Close() error {
-	if err := r.events.close(); err != nil {
-		return err
+	if r.events != nil {
+		if err := r.events.close(); err != nil {
+			return err
+		}
 	}
 	if ret := r.lib.Shutdown(); ret != nvml.SUCCESS {
 		return fmt.Errorf("nvml: shutdown: %s", ret.Error())

@@ -141,7 +141,7 @@ func TestInitFaults(t *testing.T) {
 	} {
 		l := newFakeLibrary()
 		l.init = ret
-		_, err := open(l, newArchive())
+		_, err := open(l, newArchive(), everything())
 		if err == nil || errors.Is(err, source.ErrAbsent) != absent || !strings.Contains(err.Error(), ret.Error()) {
 			t.Errorf("%v: %v; absent should be %v", ret, err, absent)
 		}
@@ -177,9 +177,9 @@ func TestOldDriver(t *testing.T) {
 	want(t, "usage", out.Memory.Usage, metric.Unsupported)
 	want(t, "reserved", out.Memory.Reserved, metric.Unsupported)
 	want(t, "margin", out.Thermal.TemperatureMargin, metric.Unsupported)
-	want(t, "jpeg", out.Utilization.EngineUtilization[telemetry.EngineJPEG], metric.Unsupported)
-	want(t, "ofa", out.Utilization.EngineUtilization[telemetry.EngineOFA], metric.Unsupported)
-	want(t, "encoder", out.Utilization.EngineUtilization[telemetry.EngineEncoder], 0.)
+	want(t, "jpeg", out.Utilization.MediaUtilization[telemetry.MediaEngineJPEG], metric.Unsupported)
+	want(t, "ofa", out.Utilization.MediaUtilization[telemetry.MediaEngineOFA], metric.Unsupported)
+	want(t, "encoder", out.Utilization.MediaUtilization[telemetry.MediaEngineEncoder], 0.)
 	want(t, "power cap", out.Throttle.Reason[telemetry.ThrottleCauseSWPowerCap], 1.)
 	want(t, "display", out.Throttle.Reason[telemetry.ThrottleCauseDisplayClocks], metric.Unsupported)
 	want(t, "throttled by heat", out.Throttle.Time[telemetry.ThrottleCauseSWThermal], 0.) // 580

@@ -127,7 +127,7 @@ func TestImplausible(t *testing.T) {
 		{"101 percent of an encoder", func(d *fakeDevice) {
 			d.GetEncoderUtilizationFunc = func() (uint32, uint32, nvml.Return) { return 101, 1000, nvml.SUCCESS }
 		}, func(d *telemetry.Device) metric.Value {
-			return d.Utilization.EngineUtilization[telemetry.EngineEncoder]
+			return d.Utilization.MediaUtilization[telemetry.MediaEngineEncoder]
 		}},
 		{"251 degrees", func(d *fakeDevice) {
 			d.GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 251, nvml.SUCCESS }

@@ -19,18 +19,18 @@ func utilization(p *pass, out *telemetry.Utilization) {
 	put(&out.Utilization, why, ratio, percent, rates.Gpu)
 	put(&out.MemoryControllerUtilization, why, ratio, percent, rates.Memory)
 
-	engines := &out.EngineUtilization
-	engine(p, &engines[telemetry.EngineEncoder], dev.GetEncoderUtilization)
-	engine(p, &engines[telemetry.EngineDecoder], dev.GetDecoderUtilization)
+	engines := &out.MediaUtilization
+	engine(p, &engines[telemetry.MediaEngineEncoder], dev.GetEncoderUtilization)
+	engine(p, &engines[telemetry.MediaEngineDecoder], dev.GetDecoderUtilization)
 	if p.h.has.jpeg {
-		engine(p, &engines[telemetry.EngineJPEG], dev.GetJpgUtilization)
+		engine(p, &engines[telemetry.MediaEngineJPEG], dev.GetJpgUtilization)
 	} else {
-		engines[telemetry.EngineJPEG].Fail(metric.Unsupported)
+		engines[telemetry.MediaEngineJPEG].Fail(metric.Unsupported)
 	}
 	if p.h.has.ofa {
-		engine(p, &engines[telemetry.EngineOFA], dev.GetOfaUtilization)
+		engine(p, &engines[telemetry.MediaEngineOFA], dev.GetOfaUtilization)
 	} else {
-		engines[telemetry.EngineOFA].Fail(metric.Unsupported)
+		engines[telemetry.MediaEngineOFA].Fail(metric.Unsupported)
 	}
 	busyTime(p, &out.BusyTime)
 }

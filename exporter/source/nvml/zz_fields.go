@@ -10,87 +10,127 @@ import (
 // fields are the numbered fields of the driver that the spec names, in its order.
 var fields = []field{
 	{
-		id: 3, scale: 1, unit: "{error}", counter: true,
+		metric: "gpu.ecc.errors", id: 3, scale: 1, unit: "{error}", counter: true,
 		to: func(d *telemetry.Device) *metric.Value { return &d.ECC.Errors[telemetry.ECCErrorTypeCorrected] },
 	},
 	{
-		id: 4, scale: 1, unit: "{error}", counter: true,
+		metric: "gpu.ecc.errors", id: 4, scale: 1, unit: "{error}", counter: true,
 		to: func(d *telemetry.Device) *metric.Value { return &d.ECC.Errors[telemetry.ECCErrorTypeUncorrected] },
 	},
 	{
-		id: 5, scale: 1, unit: "{error}", counter: true,
+		metric: "gpu.ecc.lifetime.errors", id: 5, scale: 1, unit: "{error}", counter: true,
 		to: func(d *telemetry.Device) *metric.Value { return &d.ECC.LifetimeErrors[telemetry.ECCErrorTypeCorrected] },
 	},
 	{
-		id: 6, scale: 1, unit: "{error}", counter: true,
+		metric: "gpu.ecc.lifetime.errors", id: 6, scale: 1, unit: "{error}", counter: true,
 		to: func(d *telemetry.Device) *metric.Value {
 			return &d.ECC.LifetimeErrors[telemetry.ECCErrorTypeUncorrected]
 		},
 	},
 	{
-		id: 1, scale: 1, unit: "",
-		to: func(d *telemetry.Device) *metric.Value { return &d.ECC.Enabled[telemetry.ECCModeTimeCurrent] },
+		metric: "gpu.ecc.enabled", id: 1, scale: 1, unit: "",
+		to: func(d *telemetry.Device) *metric.Value { return &d.ECC.Enabled[telemetry.ModePhaseCurrent] },
 	},
 	{
-		id: 2, scale: 1, unit: "",
-		to: func(d *telemetry.Device) *metric.Value { return &d.ECC.Enabled[telemetry.ECCModeTimePending] },
+		metric: "gpu.ecc.enabled", id: 2, scale: 1, unit: "",
+		to: func(d *telemetry.Device) *metric.Value { return &d.ECC.Enabled[telemetry.ModePhasePending] },
 	},
 	{
-		id: 187, scale: 0.001, unit: "W",
+		metric: "gpu.fabric.links", id: 147, scale: 1, unit: "{link}",
+		to: func(d *telemetry.Device) *metric.Value { return &d.Fabric.Links },
+	},
+	{
+		metric: "gpu.power.limit", id: 187, scale: 0.001, unit: "W",
 		to: func(d *telemetry.Device) *metric.Value { return &d.Power.Limit[telemetry.PowerLimitTypeMin] },
 	},
 	{
-		id: 188, scale: 0.001, unit: "W",
+		metric: "gpu.power.limit", id: 188, scale: 0.001, unit: "W",
 		to: func(d *telemetry.Device) *metric.Value { return &d.Power.Limit[telemetry.PowerLimitTypeMax] },
 	},
 	{
-		id: 189, scale: 0.001, unit: "W",
+		metric: "gpu.power.limit", id: 189, scale: 0.001, unit: "W",
 		to: func(d *telemetry.Device) *metric.Value { return &d.Power.Limit[telemetry.PowerLimitTypeDefault] },
 	},
 	{
-		id: 190, scale: 0.001, unit: "W",
+		metric: "gpu.power.limit", id: 190, scale: 0.001, unit: "W",
 		to: func(d *telemetry.Device) *metric.Value { return &d.Power.Limit[telemetry.PowerLimitTypeEnforced] },
 	},
 	{
-		id: 192, scale: 0.001, unit: "W",
+		metric: "gpu.power.limit", id: 192, scale: 0.001, unit: "W",
 		to: func(d *telemetry.Device) *metric.Value { return &d.Power.Limit[telemetry.PowerLimitTypeRequested] },
 	},
 	{
-		id: 82, scale: 1, unit: "Cel",
+		metric: "gpu.row_remap.rows", id: 142, scale: 1, unit: "{row}", counter: true,
+		to: func(d *telemetry.Device) *metric.Value {
+			return &d.Repair.RowRemapRows[telemetry.ECCErrorTypeCorrected]
+		},
+	},
+	{
+		metric: "gpu.row_remap.rows", id: 143, scale: 1, unit: "{row}", counter: true,
+		to: func(d *telemetry.Device) *metric.Value {
+			return &d.Repair.RowRemapRows[telemetry.ECCErrorTypeUncorrected]
+		},
+	},
+	{
+		metric: "gpu.row_remap.pending", id: 144, scale: 1, unit: "",
+		to: func(d *telemetry.Device) *metric.Value { return &d.Repair.RowRemapPending },
+	},
+	{
+		metric: "gpu.row_remap.failure", id: 145, scale: 1, unit: "",
+		to: func(d *telemetry.Device) *metric.Value { return &d.Repair.RowRemapFailure },
+	},
+	{
+		metric: "gpu.retired_pages", id: 29, scale: 1, unit: "{page}", counter: true,
+		to: func(d *telemetry.Device) *metric.Value {
+			return &d.Repair.RetiredPages[telemetry.RetiredPagesCauseSingleBit]
+		},
+	},
+	{
+		metric: "gpu.retired_pages", id: 30, scale: 1, unit: "{page}", counter: true,
+		to: func(d *telemetry.Device) *metric.Value {
+			return &d.Repair.RetiredPages[telemetry.RetiredPagesCauseDoubleBit]
+		},
+	},
+	{
+		metric: "gpu.retired_pages.pending", id: 31, scale: 1, unit: "",
+		to: func(d *telemetry.Device) *metric.Value { return &d.Repair.RetiredPagesPending },
+	},
+	{
+		metric: "gpu.temperature", id: 82, scale: 1, unit: "Cel",
 		to: func(d *telemetry.Device) *metric.Value {
 			return &d.Thermal.Temperature[telemetry.TemperatureSensorMemory]
 		},
 	},
 	{
-		id: 74, scale: 1e-09, unit: "s", counter: true,
+		metric: "gpu.throttle.time", id: 74, scale: 1e-09, unit: "s", counter: true,
 		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseSWPowerCap] },
 	},
 	{
-		id: 76, scale: 1e-09, unit: "s", counter: true,
+		metric: "gpu.throttle.time", id: 76, scale: 1e-09, unit: "s", counter: true,
 		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseSyncBoost] },
 	},
 	{
-		id: 251, first: 575, last: 589, scale: 1e-09, unit: "s", counter: true,
+		metric: "gpu.throttle.time", id: 251, first: 575, last: 589, scale: 1e-09, unit: "s", counter: true,
 		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseSWThermal] },
 	},
 	{
-		id: 269, first: 590, scale: 1e-09, unit: "s", counter: true,
+		metric: "gpu.throttle.time", id: 269, first: 590, scale: 1e-09, unit: "s", counter: true,
 		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseSWThermal] },
 	},
 	{
-		id: 252, first: 575, last: 589, scale: 1e-09, unit: "s", counter: true,
+		metric: "gpu.throttle.time", id: 252, first: 575, last: 589, scale: 1e-09, unit: "s", counter: true,
 		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseHWThermal] },
 	},
 	{
-		id: 270, first: 590, scale: 1e-09, unit: "s", counter: true,
+		metric: "gpu.throttle.time", id: 270, first: 590, scale: 1e-09, unit: "s", counter: true,
 		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseHWThermal] },
 	},
 	{
-		id: 253, first: 575, last: 589, scale: 1e-09, unit: "s", counter: true,
+		metric: "gpu.throttle.time", id: 253, first: 575, last: 589, scale: 1e-09, unit: "s", counter: true,
 		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseHWPowerBrake] },
 	},
 	{
-		id: 271, first: 590, scale: 1e-09, unit: "s", counter: true,
+		metric: "gpu.throttle.time", id: 271, first: 590, scale: 1e-09, unit: "s", counter: true,
 		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseHWPowerBrake] },
 	},
 }

@@ -32,12 +32,14 @@ type board struct {
 
 	clocks  [4]span // by telemetry.ClockType
 	bus     bool    // it tells how busy its memory is
-	engines [4]bool // by telemetry.Engine: whether it tells how busy the engine is
+	engines [4]bool // by telemetry.MediaEngine: whether it tells how busy the engine is
 	eccMode bool
 	ecc     bool // it counts errors since its driver was loaded
 	eccLife bool // it counts errors in its life
 	causes  bool // it tells why its clocks are held down, and for how long
 	buckets []telemetry.ThrottleBucket
+	remap   bool  // it replaces rows of memory by spare ones
+	fabric  int64 // links to the switches of its node; zero: it has none
 }
 
 // heat is how hot a board gets, in Celsius, and what it does about it.
@@ -62,7 +64,8 @@ func (b *board) enforced() int64 { return b.limits[telemetry.PowerLimitTypeEnfor
 
 // boards are the models. What is missing, and memory, clocks and power limits of H100, H200 and
 // L40S, are as real boards answered nvidia-smi; the RTX lacks what an RTX 4080 SUPER lacked. The
-// rest is near what vendors publish of such boards, not measured on one; temperatures under load and limits of heat are near what boards show.
+// rest is near what vendors publish of such boards, and so are temperatures under load and limits of
+// heat; none of it was measured on one.
 var boards = []board{
 	{
 		id: "h100", model: "Simulated NVIDIA H100 80GB HBM3", vendor: nvidia,
@@ -72,7 +75,7 @@ var boards = []board{
 		heat: heat{full: 62, fullMemory: 66, coreMax: 83, slowdown: 87}, margin: true,
 		clocks: [4]span{{345, 1980}, {345, 1980}, {2619, 2619}, {765, 1545}},
 		bus:    true, engines: [4]bool{true, true, true, true},
-		eccMode: true, ecc: true, eccLife: true, causes: true, buckets: allBuckets,
+		eccMode: true, ecc: true, eccLife: true, causes: true, buckets: allBuckets, remap: true, fabric: 18,
 	},
 	{
 		id: "h200", model: "Simulated NVIDIA H200", vendor: nvidia,
@@ -82,7 +85,7 @@ var boards = []board{
 		heat: heat{full: 58, fullMemory: 60, coreMax: 83, slowdown: 87}, margin: true,
 		clocks: [4]span{{345, 1980}, {345, 1980}, {3201, 3201}, {765, 1545}},
 		bus:    true, engines: [4]bool{true, true, true, true},
-		eccMode: true, ecc: true, eccLife: true, causes: true, buckets: allBuckets,
+		eccMode: true, ecc: true, eccLife: true, causes: true, buckets: allBuckets, remap: true, fabric: 18,
 	},
 	{
 		id: "b200", model: "Simulated NVIDIA B200", vendor: nvidia,
@@ -92,7 +95,7 @@ var boards = []board{
 		heat: heat{full: 64, fullMemory: 68, coreMax: 84, slowdown: 88}, margin: true,
 		clocks: [4]span{{120, 1965}, {120, 1965}, {3996, 3996}, {600, 1530}},
 		bus:    true, engines: [4]bool{true, true, true, true},
-		eccMode: true, ecc: true, eccLife: true, causes: true, buckets: allBuckets,
+		eccMode: true, ecc: true, eccLife: true, causes: true, buckets: allBuckets, remap: true, fabric: 18,
 	},
 	{
 		// The generation before the margin: it tells its limits instead.
@@ -103,7 +106,7 @@ var boards = []board{
 		heat: heat{full: 61, fullMemory: 64, coreMax: 85, slowdown: 89}, told: [4]int64{92, 89, 95, 85},
 		clocks: [4]span{{210, 1410}, {210, 1410}, {1593, 1593}, {585, 1275}},
 		bus:    true, engines: [4]bool{true, true, true, true},
-		eccMode: true, ecc: true, eccLife: true, causes: true, buckets: allBuckets,
+		eccMode: true, ecc: true, eccLife: true, causes: true, buckets: allBuckets, remap: true, fabric: 12,
 	},
 	{
 		id: "l40s", model: "Simulated NVIDIA L40S", vendor: nvidia,
@@ -113,7 +116,7 @@ var boards = []board{
 		heat: heat{full: 68, coreMax: 84, slowdown: 88}, margin: true,
 		clocks: [4]span{{210, 2520}, {210, 2520}, {405, 9001}, {1185, 1965}},
 		bus:    true, engines: [4]bool{true, true, true, true},
-		eccMode: true, ecc: true, eccLife: true, causes: true, buckets: allBuckets,
+		eccMode: true, ecc: true, eccLife: true, causes: true, buckets: allBuckets, remap: true,
 	},
 	{
 		id: "rtx4090", model: "Simulated NVIDIA GeForce RTX 4090", vendor: nvidia,
@@ -134,7 +137,7 @@ var boards = []board{
 		idle:   140, limits: [5]int64{0, 750, 750, 750, 0},
 		heat: heat{full: 74, fullMemory: 66, coreMax: 95, slowdown: 100}, told: [4]int64{105, 100, 0, 0},
 		clocks: [4]span{telemetry.ClockTypeGraphics: {132, 2100}, telemetry.ClockTypeMemory: {900, 1300}},
-		bus:    true, engines: [4]bool{telemetry.EngineJPEG: true},
+		bus:    true, engines: [4]bool{telemetry.MediaEngineJPEG: true},
 		ecc: true,
 	},
 	{

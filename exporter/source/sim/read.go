@@ -35,6 +35,7 @@ func (d *device) thermal(out *telemetry.Thermal) {
 	h, core := &d.board.heat, math.Floor(d.physics.now.core)
 	out.Temperature[telemetry.TemperatureSensorCore].Set(core)
 	tell(&out.Temperature[telemetry.TemperatureSensorMemory], h.fullMemory != 0, math.Floor(d.physics.now.memory))
+	out.Temperature[telemetry.TemperatureSensorHotspot].Fail(metric.Unsupported) // the chip's is its hottest place's here
 	tell(&out.TemperatureMargin, d.board.margin, float64(h.slowdown)-core)
 	for i, celsius := range d.board.told {
 		tell(&out.TemperatureLimit[i], celsius != 0, float64(celsius))
@@ -111,10 +112,10 @@ func (d *device) utilization(out *telemetry.Utilization) {
 	tell(&out.MemoryControllerUtilization, d.board.bus, math.Floor(busy*0.42)*percent)
 	for i, has := range d.board.engines {
 		share := 0.0 // no job here encodes, or computes optical flow
-		if i == int(telemetry.EngineDecoder) && d.physics.plan.serving {
+		if i == int(telemetry.MediaEngineDecoder) && d.physics.plan.serving {
 			share = math.Floor(busy * 0.2) // requests come with pictures
 		}
-		tell(&out.EngineUtilization[i], has, share*percent)
+		tell(&out.MediaUtilization[i], has, share*percent)
 	}
 }
 
@@ -140,6 +141,23 @@ func (d *device) ecc(out *telemetry.ECC) {
 	for i := range out.Enabled {
 		tell(&out.Enabled[i], d.board.eccMode, 1)
 	}
+}
+
+// rowRemapping is the XID of a row being replaced after an uncorrected error.
+const rowRemapping = 63
+
+// repair tells of rows replaced: one with each XID that says so. Spare rows never run out here.
+func (d *device) repair(out *telemetry.Repair) {
+	replaced := int64(0)
+	for i, f := range faultSorts {
+		if f.xid == rowRemapping {
+			replaced += d.faults.count(i, d.physics.tick)
+		}
+	}
+	tell(&out.RowRemapRows[telemetry.ECCErrorTypeCorrected], d.board.remap, 0)
+	tell(&out.RowRemapRows[telemetry.ECCErrorTypeUncorrected], d.board.remap, float64(replaced))
+	tell(&out.RowRemapPending, d.board.remap, 0)
+	tell(&out.RowRemapFailure, d.board.remap, 0)
 }
 
 // xid tells the codes seen so far, in a slice of its own: what is read is kept by others.

@@ -88,6 +88,8 @@ func (d *device) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
 	d.utilization(&out.Utilization)
 	d.memory(&out.Memory)
 	d.ecc(&out.ECC)
+	d.repair(&out.Repair)
+	tell(&out.Fabric.Links, d.board.fabric != 0, float64(d.board.fabric))
 	d.xid(&out.XID)
 	return nil
 }

@@ -53,12 +53,12 @@ var gaps = map[string]struct{ lacks, has string }{
 	"h200": {"gpu.temperature.limit", `gpu.temperature{gpu_temperature_sensor="memory"}`},
 	"b200": {"gpu.temperature.limit", `gpu.temperature{gpu_temperature_sensor="memory"}`},
 	"a100": {"gpu.temperature.margin", `gpu.temperature.limit{gpu_temperature_limit_type="memory_max"} gpu.temperature{gpu_temperature_sensor="memory"}`},
-	"l40s": {"gpu.temperature.limit", `gpu.temperature.margin{} gpu.ecc.enabled{gpu_ecc_mode_time="current"} -gpu.temperature{gpu_temperature_sensor="memory"}`},
-	"rtx4090": {"gpu.ecc.enabled gpu.ecc.errors gpu.ecc.lifetime.errors gpu.temperature.margin",
+	"l40s": {"gpu.fabric.links gpu.temperature.limit", `gpu.temperature.margin{} gpu.ecc.enabled{gpu_mode_phase="current"} -gpu.temperature{gpu_temperature_sensor="memory"}`},
+	"rtx4090": {"gpu.ecc.enabled gpu.ecc.errors gpu.ecc.lifetime.errors gpu.fabric.links gpu.row_remap.failure gpu.row_remap.pending gpu.row_remap.rows gpu.temperature.margin",
 		`gpu.energy{} gpu.temperature.limit{gpu_temperature_limit_type="slowdown"} -gpu.temperature.limit{gpu_temperature_limit_type="memory_max"} -gpu.temperature{gpu_temperature_sensor="memory"} -gpu.xid.errors{gpu_xid="63"} -gpu.xid.errors{gpu_xid="94"}`},
-	"mi300x": {"gpu.ecc.enabled gpu.ecc.lifetime.errors gpu.memory.reserved gpu.temperature.margin gpu.throttle.active gpu.throttle.reason gpu.throttle.time gpu.xid.errors",
+	"mi300x": {"gpu.ecc.enabled gpu.ecc.lifetime.errors gpu.fabric.links gpu.memory.reserved gpu.row_remap.failure gpu.row_remap.pending gpu.row_remap.rows gpu.temperature.margin gpu.throttle.active gpu.throttle.reason gpu.throttle.time gpu.xid.errors",
 		`gpu.ecc.errors{gpu_ecc_error_type="corrected"} gpu.memory.free{} -gpu.clock.frequency{gpu_clock_type="sm"} -gpu.power.limit{gpu_power_limit_type="requested"}`},
-	"gaudi3": {"gpu.clock.frequency gpu.clock.limit gpu.engine.utilization gpu.memory.controller.utilization gpu.memory.reserved gpu.temperature.margin gpu.throttle.reason gpu.throttle.time gpu.xid.errors",
+	"gaudi3": {"gpu.clock.frequency gpu.clock.limit gpu.fabric.links gpu.media.utilization gpu.memory.controller.utilization gpu.memory.reserved gpu.row_remap.failure gpu.row_remap.pending gpu.row_remap.rows gpu.temperature.margin gpu.throttle.reason gpu.throttle.time gpu.xid.errors",
 		`gpu.throttle.active{gpu_throttle_bucket="power"} -gpu.throttle.active{gpu_throttle_bucket="hw"} -gpu.temperature{gpu_temperature_sensor="memory"}`},
 }
 

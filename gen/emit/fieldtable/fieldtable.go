@@ -29,6 +29,7 @@ var templates = template.Must(template.New("").Option("missingkey=error").
 
 // entry is one line of the table: a number the driver is asked, and where the answer goes.
 type entry struct {
+	Metric      string // OpenTelemetry name
 	ID          uint32
 	First, Last int // major versions of the driver that know the number so; 0: no bound
 	Scale       float64
@@ -61,7 +62,7 @@ func tableOf(source string) func(*resolve.Model) ([]emit.File, error) {
 
 // appendMetric adds the entries of one metric, none when it is not read by number.
 func appendMetric(entries []entry, m *resolve.Metric, ref *schema.SourceRef) ([]entry, error) {
-	e := entry{Scale: ref.Scale, Unit: m.Unit, Counter: m.Instrument == "counter", To: m.Group.GoName + "." + m.GoField}
+	e := entry{Metric: m.Name, Scale: ref.Scale, Unit: m.Unit, Counter: m.Instrument == "counter", To: m.Group.GoName + "." + m.GoField}
 	if e.Scale == 0 {
 		e.Scale = 1
 	}

@@ -42,6 +42,11 @@ type KeyedHistogram struct {
 	Labels    *metric.Labels
 	Histogram *metric.Histogram
 }
+
+type Part[T any] struct {
+	Labels *metric.Labels
+	Read   T
+}
 `
 
 // The repository's own spec has not every shape, so the sample's files are compiled as well.

@@ -34,6 +34,7 @@ func run(m *resolve.Model) ([]emit.File, error) {
 		{"attributes", "All attributes", "gen/schema", reflect.TypeFor[schema.AttributeFile]()},
 		{"scopes", "All scopes", "gen/schema and spec", reflect.TypeFor[schema.ScopeFile]()},
 		{"sources", "All sources", "gen/schema", reflect.TypeFor[schema.SourceFile]()},
+		{"compat", "Answers to another exporter's names", "gen/schema and spec", reflect.TypeFor[schema.Compat]()},
 	} {
 		root := builder{m}.of(f.shape)
 		root.Schema, root.Title, root.Comment = draft, f.title, emit.Header(f.from)
@@ -122,6 +123,16 @@ func (b builder) known(t reflect.Type, key string) *node {
 			words.add(a.Key, a.Brief)
 		}
 		return &node{Type: "array", Items: words, UniqueItems: true}
+	case "Answer.metric":
+		return b.metrics()
+	case "Answer.from":
+		return &node{Type: "array", Items: b.metrics(), UniqueItems: true}
+	case "Answer.attribute":
+		n := &node{Type: "string"}
+		for _, a := range b.model.Attributes {
+			n.Enum = append(n.Enum, a.Key)
+		}
+		return n
 	case "Group.scopes":
 		words := &node{Type: "string"}
 		for _, s := range b.model.Scopes {
@@ -136,9 +147,18 @@ func (b builder) known(t reflect.Type, key string) *node {
 	return nil
 }
 
+// metrics are the names of all metrics. Their meanings would make most of the file.
+func (b builder) metrics() *node {
+	n := &node{Type: "string"}
+	for _, m := range b.model.Metrics {
+		n.Enum = append(n.Enum, m.Name)
+	}
+	return n
+}
+
 // sources is a mapping whose keys are the sources there are, each with the keys it takes.
 func (b builder) sources() *node {
-	n := &node{Type: "object", MinProperties: 1, AdditionalProperties: false}
+	n := &node{Type: "object", AdditionalProperties: false}
 	for _, s := range b.model.Sources {
 		ref := b.of(reflect.TypeFor[schema.SourceRef]())
 		ref.Description = s.Brief

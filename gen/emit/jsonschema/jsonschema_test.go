@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,8 +62,8 @@ func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 
 // schemaOf says which schema a file of the spec obeys.
 func schemaOf(file string) string {
-	if path.Dir(file) == "metrics" {
-		return "metrics"
+	if dir := path.Dir(file); dir != "." {
+		return dir
 	}
 	return strings.TrimSuffix(file, ".yaml")
 }
@@ -80,10 +81,11 @@ func TestSpecObeys(t *testing.T) {
 		schemas := compiled(t, model)
 		top, _ := fs.Glob(root, "*.yaml")
 		groups, _ := fs.Glob(root, "metrics/*.yaml")
-		if len(top) != 3 || len(groups) == 0 {
-			t.Errorf("%s: %d files and %d groups", name, len(top), len(groups))
+		others, _ := fs.Glob(root, "compat/*.yaml")
+		if len(top) != 3 || len(groups) == 0 || len(others) == 0 {
+			t.Errorf("%s: %d files, %d groups and %d other exporters", name, len(top), len(groups), len(others))
 		}
-		for _, file := range append(top, groups...) {
+		for _, file := range slices.Concat(top, groups, others) {
 			text, err := fs.ReadFile(root, file)
 			if err != nil {
 				t.Fatal(err)
@@ -131,6 +133,11 @@ func TestMistakes(t *testing.T) {
 		{"attributes.yaml", "{id: min, ", "{ident: min, ", "'ident' not allowed"},
 		{"scopes.yaml", "prefixes: [gpu]", "prefixes: gpu", "want array"},
 		{"scopes.yaml", "gpu.slice]", "gpu.slces]", "must be one of 'gpu.uuid'"},
+		{"compat/dcgm.yaml", "metric: gpu.events.lost", "metric: gpu.events.lots", "must be one of 'gpu.events'"},
+		{"compat/dcgm.yaml", "attribute: gpu.owner", "attribute: gpu.owners", "must be one of 'gpu.uuid'"},
+		{"compat/dcgm.yaml", "as: rate", "as: rates", "must be one of 'rate'"},
+		{"compat/dcgm.yaml", "scale: 3600", "scale: many", "want number"},
+		{"compat/l9gpu.yaml", "from: [gpu.load, gpu.memory.usage]", "from: [gpu.load, gpu.memory.used]", "must be one of 'gpu.events'"},
 		{"sources.yaml", "keys: [metric]", "keys: [metrics]", "must be one of 'call'"},
 		{"sources.yaml", "keys: [metric]", "key: [metric]", "'key' not allowed"},
 	} {

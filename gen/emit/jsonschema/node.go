@@ -21,7 +21,6 @@ type node struct {
 	MinItems             int        `json:"minItems,omitempty"`
 	UniqueItems          bool       `json:"uniqueItems,omitempty"`
 	Items                *node      `json:"items,omitempty"`
-	MinProperties        int        `json:"minProperties,omitempty"`
 	Required             []string   `json:"required,omitempty"`
 	Properties           properties `json:"properties,omitempty"`
 	AdditionalProperties any        `json:"additionalProperties,omitempty"` // false, or a *node

@@ -28,7 +28,7 @@ var Emitter = emit.Emitter{
 var text string
 
 var templates = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-	"header": emit.Header, "prose": prose, "code": code, "names": names, "kind": kind, "status": status,
+	"header": emit.Header, "prose": emit.Prose, "code": emit.Code, "names": names, "kind": kind, "status": status,
 	"reads": reads, "values": values, "twin": twin, "was": was, "floats": floats, "deprecated": deprecated,
 	"scopes": scopes, "codes": codes, "many": many,
 }).Parse(text))
@@ -41,20 +41,10 @@ func run(m *resolve.Model) ([]emit.File, error) {
 	return []emit.File{{Path: file, Data: b.Bytes()}}, nil
 }
 
-// prose makes text of the spec show as it is written, in a table too.
-func prose(s string) string {
-	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "\n", " ").Replace(strings.TrimSpace(s))
-}
-
-// code shows a name or a value as it is written, in a table too.
-func code(s string) string {
-	return "`" + strings.NewReplacer("|", `\|`, "`", "'", "\n", " ").Replace(s) + "`"
-}
-
 func codes(list []string) string {
 	var out []string
 	for _, s := range list {
-		out = append(out, code(s))
+		out = append(out, emit.Code(s))
 	}
 	return strings.Join(out, ", ")
 }
@@ -63,11 +53,11 @@ func codes(list []string) string {
 func names(m *resolve.Metric) string {
 	var out []string
 	for _, x := range m.Everywhere() {
-		prom := code(x.Prom)
+		prom := emit.Code(x.Prom)
 		if x.Instrument == "histogram" {
 			prom = codes(x.SeriesNames()[1:])
 		}
-		line := "Prometheus " + prom + ", OpenTelemetry " + code(x.Name)
+		line := "Prometheus " + prom + ", OpenTelemetry " + emit.Code(x.Name)
 		if len(m.Group.Scopes) > 1 {
 			line = "of a " + x.Scope.Name + ": " + line
 		}
@@ -87,7 +77,7 @@ func kind(m *resolve.Metric) string {
 	case m.Unit == "1":
 		out += ", a ratio of 0 to 1"
 	case m.Unit != "":
-		out += " in " + code(m.Unit)
+		out += " in " + emit.Code(m.Unit)
 	}
 	if len(m.Buckets) > 0 {
 		out += ", with buckets up to " + floats(m.Buckets)
@@ -113,10 +103,10 @@ func status(m *resolve.Metric) string {
 func deprecated(d *schema.Deprecated) string {
 	out := "**Deprecated** since " + d.Since
 	if d.RenamedTo != "" {
-		out += "; use " + code(d.RenamedTo)
+		out += "; use " + emit.Code(d.RenamedTo)
 	}
 	if d.Explaining != "" {
-		return out + ". " + prose(d.Explaining)
+		return out + ". " + emit.Prose(d.Explaining)
 	}
 	return out + "."
 }
@@ -127,7 +117,7 @@ type read struct{ Source, Where, Scale, Note string }
 func reads(m *resolve.Metric) []read {
 	var out []read
 	for _, s := range m.Sources {
-		r := read{Source: s.Key, Where: where(s.Value), Note: prose(s.Value.Note)}
+		r := read{Source: s.Key, Where: where(s.Value), Note: emit.Prose(s.Value.Note)}
 		if s.Value.Scale != 0 {
 			r.Scale = "× " + strconv.FormatFloat(s.Value.Scale, 'g', -1, 64)
 		}
@@ -141,7 +131,7 @@ func where(r schema.SourceRef) string {
 	var out []string
 	add := func(sort, name string) {
 		if name != "" {
-			out = append(out, sort+" "+code(name))
+			out = append(out, sort+" "+emit.Code(name))
 		}
 	}
 	add("call", r.Call)
@@ -152,7 +142,7 @@ func where(r schema.SourceRef) string {
 	if len(r.Fields) > 0 {
 		var each []string
 		for _, f := range r.Fields {
-			each = append(each, code(f.Key)+" "+number(f.Value))
+			each = append(each, emit.Code(f.Key)+" "+number(f.Value))
 		}
 		out = append(out, "fields "+strings.Join(each, ", "))
 	}
@@ -168,7 +158,7 @@ func number(id schema.FieldID) string {
 	for _, v := range id {
 		s := strconv.FormatUint(uint64(v.ID), 10)
 		if v.Driver != "" {
-			s += " (driver " + code(v.Driver) + ")"
+			s += " (driver " + emit.Code(v.Driver) + ")"
 		}
 		out = append(out, s)
 	}
@@ -179,10 +169,10 @@ func number(id schema.FieldID) string {
 func values(a *resolve.Attribute) string {
 	var out []string
 	for _, m := range a.Members {
-		out = append(out, code(m.ID)+" "+prose(m.Brief))
+		out = append(out, emit.Code(m.ID)+" "+emit.Prose(m.Brief))
 	}
 	if len(out) == 0 {
-		return prose(a.Brief)
+		return emit.Prose(a.Brief)
 	}
 	return strings.Join(out, "<br>")
 }
@@ -190,20 +180,20 @@ func values(a *resolve.Attribute) string {
 func twin(t *schema.Twin) string {
 	var with []string
 	for _, a := range t.Attributes {
-		with = append(with, code(a.Key+"="+a.Value))
+		with = append(with, emit.Code(a.Key+"="+a.Value))
 	}
 	if len(with) == 0 {
-		return code(t.Name)
+		return emit.Code(t.Name)
 	}
-	return code(t.Name) + " with " + strings.Join(with, ", ")
+	return emit.Code(t.Name) + " with " + strings.Join(with, ", ")
 }
 
 func was(list []schema.Was) string {
 	var out []string
 	for _, w := range list {
-		s := w.System + " " + code(w.Name)
+		s := w.System + " " + emit.Code(w.Name)
 		if w.Note != "" {
-			s += " (" + strings.TrimSuffix(prose(w.Note), ".") + ")"
+			s += " (" + strings.TrimSuffix(emit.Prose(w.Note), ".") + ")"
 		}
 		out = append(out, s)
 	}

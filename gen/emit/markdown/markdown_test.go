@@ -50,12 +50,3 @@ func tables(t *testing.T, page string) {
 		}
 	}
 }
-
-func TestEscaping(t *testing.T) {
-	if got, want := prose(" a|b\nc <d> *e* "), `a\|b c &lt;d> \*e\*`; got != want {
-		t.Errorf("prose: %q, want %q", got, want)
-	}
-	if got, want := code("a|b`c<"), "`a\\|b'c<`"; got != want {
-		t.Errorf("code: %q, want %q", got, want)
-	}
-}
