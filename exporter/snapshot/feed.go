@@ -7,16 +7,18 @@ import (
 	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/source"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
 // Config says what a Feed reads and how patient it is. Zero durations take the defaults.
 type Config struct {
 	Sources []source.Source
 	Stages  []Stage
-	MaxAge  time.Duration // a picture no older is served again; default 1 s, negative: never again
-	Timeout time.Duration // after which a device is late; default 2 s
-	Relist  time.Duration // how often devices are listed again; default 30 s
-	Retry   time.Duration // how often a source that is not there is tried again; default 30 s
+	Devices func(*telemetry.Identity) bool // which are read; nil: all
+	MaxAge  time.Duration                  // a picture no older is served again; default 1 s, negative: never again
+	Timeout time.Duration                  // after which a device is late; default 2 s
+	Relist  time.Duration                  // how often devices are listed again; default 30 s
+	Retry   time.Duration                  // how often a source that is not there is tried again; default 30 s
 	Now     func() time.Time
 	Logger  *slog.Logger
 }
@@ -51,6 +53,9 @@ func NewFeed(cfg Config) *Feed {
 			*d.value = d.std
 		}
 	}
+	if cfg.Devices == nil {
+		cfg.Devices = func(*telemetry.Identity) bool { return true }
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -59,12 +64,14 @@ func NewFeed(cfg Config) *Feed {
 	}
 	f := &Feed{cfg: cfg, tried: make(chan struct{}), ledger: newLedger()}
 	for _, s := range cfg.Sources {
+		f.devices.sources = append(f.devices.sources, s.Name)
 		f.keepers = append(f.keepers, newKeeper(s, &f.cfg, &f.devices))
 	}
 	return f
 }
 
-// Run keeps the sources open until the context ends, and then closes them.
+// Run keeps the sources open until the context ends, and then closes them. A driver that hangs is
+// left as it is: it must not keep the process from ending.
 func (f *Feed) Run(ctx context.Context) {
 	var tried, running sync.WaitGroup
 	for _, k := range f.keepers {
@@ -81,7 +88,18 @@ func (f *Feed) Run(ctx context.Context) {
 		}
 		close(f.tried)
 	}()
-	running.Wait()
+	ended := make(chan struct{})
+	go func() { running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+	select {
+	case <-ended:
+	case <-time.After(2 * f.cfg.Timeout): // once for the devices, once for the source itself
+		f.cfg.Logger.Warn("a source does not answer; it is left open")
+	}
 }
 
 // Snapshot returns a picture no older than the maximum age. When the context ends first, it
@@ -90,7 +108,9 @@ func (f *Feed) Snapshot(ctx context.Context) *Snapshot {
 	select {
 	case <-f.tried:
 	case <-ctx.Done():
-		return f.compose(nil, f.cfg.Now())
+		if !f.Started() { // no device has been asked
+			return f.compose(nil, f.cfg.Now())
+		}
 	}
 	r, fresh := f.join()
 	if fresh != nil {
@@ -134,11 +154,12 @@ func (f *Feed) join() (*round, *Snapshot) {
 	if f.last != nil && now.Sub(f.last.Taken) <= f.cfg.MaxAge && !now.Before(f.last.Taken) {
 		return nil, f.last
 	}
-	r := newRound(now)
-	f.round = r
+	var workers []*worker
 	for _, k := range f.keepers {
-		r.workers = append(r.workers, k.current()...)
+		workers = append(workers, k.current()...)
 	}
+	r := newRound(now, workers)
+	f.round = r
 	go r.run(f.cfg.Timeout, func() { f.publish(r) })
 	return r, nil
 }
@@ -173,7 +194,7 @@ func (f *Feed) composeLocked(slots []slot, taken time.Time, partial bool) *Snaps
 		s.Health.Sources = append(s.Health.Sources, h)
 	}
 	for _, stage := range f.cfg.Stages {
-		stage(s)
+		guard(f.cfg.Logger, "stage", func() error { stage(s); return nil }) //nolint:errcheck // it is logged; the rest of the picture stands
 	}
 	return s
 }

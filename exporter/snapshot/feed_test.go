@@ -205,5 +205,3 @@ func TestPanicCostsTheReadingOnly(t *testing.T) {
 		}
 	})
 }
-
-// A reader is not closed while one of its devices hangs in the driver.

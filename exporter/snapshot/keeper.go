@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +26,9 @@ type keeper struct {
 	state   telemetry.SourceState
 	err     error
 	workers []*worker
+
+	// Workers of devices no longer listed that may still be in the driver; serve's goroutine alone touches it.
+	leaving map[source.Device]*worker
 }
 
 var errStarting = errors.New("being opened")
@@ -31,16 +36,15 @@ var errStarting = errors.New("being opened")
 func newKeeper(s source.Source, cfg *Config, devices *registry) *keeper {
 	return &keeper{
 		src: s, cfg: cfg, devices: devices, log: cfg.Logger.With("source", s.Name),
-		state: telemetry.SourceStateFailed, err: errStarting,
+		state: telemetry.SourceStateFailed, err: errStarting, leaving: map[source.Device]*worker{},
 	}
 }
 
 // run opens the source, and again whenever it is lost. It calls tried once the first attempt has ended.
 func (k *keeper) run(ctx context.Context, tried func()) {
 	for ctx.Err() == nil {
-		done := k.watch("open")
-		reader, err := k.src.Open(ctx)
-		done()
+		var reader source.Reader
+		err := k.call("open", func() (err error) { reader, err = k.src.Open(ctx); return err })
 		if err == nil {
 			err = k.serve(ctx, reader, tried)
 		}
@@ -55,18 +59,19 @@ func (k *keeper) run(ctx context.Context, tried func()) {
 
 // serve lists the devices again and again, until that fails or the context ends.
 func (k *keeper) serve(ctx context.Context, reader source.Reader, tried func()) error {
-	defer k.close(ctx, reader)
+	defer k.close(reader)
 	if h, ok := reader.(source.HostReader); ok {
 		w := hostWorker(k.src.Name, h, k.log)
-		w.start(ctx)
+		w.start(ctx, nil)
 		k.set(func() { k.workers = []*worker{w} })
 	}
 	for ctx.Err() == nil {
-		done := k.watch("list devices")
-		devices, err := reader.Devices(ctx)
-		done()
+		var devices []source.Device
+		err := k.call("list devices", func() (err error) { devices, err = reader.Devices(ctx); return err })
 		if err != nil {
-			return fmt.Errorf("list devices: %w", err)
+			err = fmt.Errorf("list devices: %w", err)
+			k.fail(ctx, err) // now, since closing may take as long as a device hangs
+			return err
 		}
 		k.adopt(ctx, devices)
 		tried()
@@ -89,60 +94,74 @@ func (k *keeper) adopt(ctx context.Context, devices []source.Device) {
 	for _, d := range devices {
 		w := have[d]
 		if delete(have, d); w == nil {
-			id := d.Identity()
+			var id *telemetry.Identity
+			if guard(k.log, "identify", func() error { id = d.Identity(); return nil }) != nil {
+				continue
+			}
+			if !k.cfg.Devices(id) {
+				continue
+			}
 			w = deviceWorker(k.src.Name, d, k.devices.meet(k.src.Name, id), k.log)
-			w.start(ctx)
+			w.start(ctx, k.leaving[d])
+			delete(k.leaving, d)
 			k.log.Info("device found", "uuid", id.UUID, "pci", id.PCI, "model", id.Model)
 		}
 		next = append(next, w)
 	}
+	maps.DeleteFunc(k.leaving, func(_ source.Device, w *worker) bool { return w.ended() })
 	for d, w := range have {
-		w.stop()
+		k.dismiss(w)
+		k.leaving[d] = w
 		k.log.Warn("device gone", "uuid", d.Identity().UUID, "pci", d.Identity().PCI)
 	}
 	k.set(func() {
 		if k.state != telemetry.SourceStateServing {
-			k.log.Info("source serving", "devices", len(devices))
+			k.log.Info("source serving", "devices", len(next))
 		}
 		k.workers, k.state, k.err = next, telemetry.SourceStateServing, nil
 	})
 }
 
+func (k *keeper) dismiss(w *worker) {
+	w.stop()
+	k.devices.leave(w.known)
+}
+
 // close stops the workers and then the reader. A reader is not closed under a worker that hangs
 // in its driver; it stays open until the driver answers.
-func (k *keeper) close(ctx context.Context, reader source.Reader) {
-	workers := k.current()
+func (k *keeper) close(reader source.Reader) {
+	workers := slices.AppendSeq(k.current(), maps.Values(k.leaving))
+	clear(k.leaving)
 	k.set(func() { k.workers = nil })
 	for _, w := range workers {
-		w.stop()
+		k.dismiss(w)
 	}
-	hurry := ctx.Done()
 	for _, w := range workers {
-		select {
-		case <-w.stopped:
-		case <-hurry:
-			select {
-			case <-w.stopped:
-			case <-time.After(k.cfg.Timeout):
-				k.log.Warn("a device does not answer; its driver is left open")
-				return
-			}
-		}
+		<-w.stopped
 	}
-	if err := reader.Close(); err != nil {
+	if err := guard(k.log, "close", reader.Close); err != nil {
 		k.log.Warn("source did not close", "err", err)
 	}
 }
 
-// watch marks the source as failed while its driver takes longer than a device may.
-func (k *keeper) watch(doing string) (done func()) {
+// call runs what may hang or panic in the source's code. It marks the source as failed while it
+// takes longer than a device may.
+func (k *keeper) call(doing string, f func() error) error {
+	over := false // under the lock
 	t := time.AfterFunc(k.cfg.Timeout, func() {
 		k.set(func() {
+			if over {
+				return
+			}
 			k.state, k.err = telemetry.SourceStateFailed, fmt.Errorf("%s: no answer for %v", doing, k.cfg.Timeout)
+			k.log.Warn("source does not answer", "doing", doing, "for", k.cfg.Timeout)
 		})
-		k.log.Warn("source does not answer", "doing", doing, "for", k.cfg.Timeout)
 	})
-	return func() { t.Stop() }
+	defer k.set(func() {
+		t.Stop()
+		over = true
+	})
+	return guard(k.log, doing, f)
 }
 
 // fail notes why the source does not serve, and logs it when that is new.

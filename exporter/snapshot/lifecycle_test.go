@@ -99,6 +99,20 @@ func TestDriverGoesAndComesBack(t *testing.T) {
 	})
 }
 
+func TestOnlyChosenDevicesAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		off, on := newGPU(0), newGPU(1)
+		f := run(t, Config{
+			Sources: []source.Source{(&driver{devices: []source.Device{off, on}}).source("nvml")},
+			Devices: func(id *telemetry.Identity) bool { return id.UUID == on.id.UUID },
+		})
+		s := f.Snapshot(context.Background())
+		if len(s.Devices) != 1 || s.Devices[0].Identity.UUID != on.id.UUID || off.reads.Load() != 0 {
+			t.Errorf("%d devices; the one that is off was read %d times", len(s.Devices), off.reads.Load())
+		}
+	})
+}
+
 func TestIndexIsPinnedToUUID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := []*gpu{newGPU(0), newGPU(1), newGPU(2)}
@@ -144,6 +158,7 @@ func TestSampledBetweenScrapes(t *testing.T) {
 	})
 }
 
+// A reader is not closed while one of its devices hangs in the driver.
 func TestCloseWaitsForHungDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(0)
@@ -156,6 +171,9 @@ func TestCloseWaitsForHungDevice(t *testing.T) {
 		time.Sleep(time.Minute)
 		if d.closed.Load() != 0 {
 			t.Error("closed under a device that hangs")
+		}
+		if h := f.Sources()[0]; h.State != telemetry.SourceStateFailed || h.Err != "list devices: gone" {
+			t.Errorf("health %+v while it is being closed", h)
 		}
 		close(release)
 		time.Sleep(time.Second)

@@ -1,8 +1,6 @@
 package snapshot
 
 import (
-	"slices"
-
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
@@ -10,45 +8,91 @@ import (
 // part is what one source read of a device.
 type part struct {
 	source string
-	read   *telemetry.Device
+	read   *telemetry.Device // nil: nothing came
+	why    *metric.Reason    // the whole of it failed; one that is lost still has the XIDs that tell why
 }
 
 // merge writes into dst what several sources say of one device. For each reading, the source the
 // spec lists first wins among those with a number; where none has one, the first reason is kept.
+// A counter stays with the first source that has it, and is absent while that one is: another's
+// count began elsewhere, and going back and forth would look like resets.
 func merge(dst *telemetry.Device, parts []part) {
-	switch len(parts) {
-	case 0:
-		return
-	case 1:
-		*dst = *parts[0].read
+	if len(parts) == 1 {
+		if parts[0].read != nil {
+			*dst = *parts[0].read
+		}
 		return
 	}
+	var order []part
 	for _, f := range telemetry.DeviceFamilies {
+		order = order[:0]
 		for _, name := range f.Desc.Sources {
-			i := slices.IndexFunc(parts, func(p part) bool { return p.source == name })
-			if i < 0 {
-				continue
+			for _, p := range parts {
+				if p.source == name {
+					order = append(order, p)
+				}
 			}
-			src := parts[i].read
-			for _, row := range f.Rows {
-				take(row(dst), *row(src))
+		}
+		counts := f.Desc.Kind == metric.KindCounter || f.Desc.Kind == metric.KindHistogram
+		for _, row := range f.Rows {
+			mergeValue(row, dst, order, counts)
+		}
+		if f.Keyed != nil {
+			mergeList(f.Keyed, dst, order, counts)
+		}
+		if f.Histograms != nil {
+			mergeList(f.Histograms, dst, order, counts)
+		}
+	}
+	for _, p := range parts { // parts are never of two sources: each names them its own way
+		if p.read == nil {
+			continue
+		}
+		if dst.Partitions == nil {
+			dst.Partitions = p.read.Partitions
+		}
+		if dst.Links == nil {
+			dst.Links = p.read.Links
+		}
+		if dst.Processes == nil {
+			dst.Processes = p.read.Processes
+		}
+	}
+}
+
+func mergeValue(row func(*telemetry.Device) *metric.Value, dst *telemetry.Device, order []part, counts bool) {
+	for _, p := range order {
+		var v metric.Value
+		if p.read != nil {
+			v = *row(p.read)
+		}
+		if _, ok := v.Get(); ok || row(dst).Why() == metric.Unread {
+			*row(dst) = v
+		}
+		switch v.Why() {
+		case nil:
+			return
+		case metric.Unread, metric.Unsupported, metric.Denied: // it never has it, unless it could not say
+			if counts && p.why != nil {
+				return
 			}
-			if f.Keyed != nil && len(*f.Keyed(dst)) == 0 {
-				*f.Keyed(dst) = *f.Keyed(src)
-			}
-			if f.Histograms != nil && len(*f.Histograms(dst)) == 0 {
-				*f.Histograms(dst) = *f.Histograms(src)
+		default:
+			if counts {
+				return
 			}
 		}
 	}
 }
 
-// take replaces a reading without a number by one that has one, or that at least has a reason.
-func take(dst *metric.Value, src metric.Value) {
-	if _, ok := dst.Get(); ok {
-		return
-	}
-	if _, ok := src.Get(); ok || dst.Why() == metric.Unread {
-		*dst = src
+// mergeList takes the first list that was read; an empty one says that there was nothing so far.
+func mergeList[T any](list func(*telemetry.Device) *[]T, dst *telemetry.Device, order []part, counts bool) {
+	for _, p := range order {
+		if p.read != nil && *list(p.read) != nil {
+			*list(dst) = *list(p.read)
+			return
+		}
+		if counts && p.why != nil {
+			return
+		}
 	}
 }

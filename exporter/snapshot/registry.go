@@ -12,34 +12,61 @@ import (
 // registry remembers every device seen while the process lives, so that one that is gone stays
 // visible and each keeps its index: drivers number again when a device drops.
 type registry struct {
-	mu    sync.Mutex
-	known []*known
+	sources []string // as configured; the word of an earlier one on an identity counts
+	mu      sync.Mutex
+	known   []*known
 }
 
 // known is one device, with what is made once of its identity.
 type known struct {
-	source   string // the first that listed it; its word on the identity counts
+	source   string            // whose word on the identity counts
+	uuids    map[string]string // what each source calls it
+	placed   bool              // in pictures: it was asked once, or went before it could be
 	identity *telemetry.Identity
 	labels   *metric.Labels
 	info     []metric.Keyed
 }
 
-// meet returns the known device of that identity, by UUID or else PCI address, and refreshes it.
+// meet returns the known device of that identity and refreshes it.
 func (r *registry) meet(source string, id *telemetry.Identity) *known {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	k := r.find(source, id)
+	if k == nil {
+		k = &known{source: source, uuids: map[string]string{}, identity: &telemetry.Identity{Index: r.free(id)}}
+		r.known = append(r.known, k)
+	}
+	k.uuids[source] = cmp.Or(id.UUID, k.uuids[source])
+	if slices.Index(r.sources, source) <= slices.Index(r.sources, k.source) {
+		k.source = source
+		k.refresh(id)
+	}
+	return k
+}
+
+// find goes by UUID, and by PCI address only where no UUID speaks against it: boards are swapped,
+// and a bus may be numbered anew.
+func (r *registry) find(source string, id *telemetry.Identity) *known {
 	for _, k := range r.known {
-		if k.identity.UUID == id.UUID && id.UUID != "" || k.identity.PCI == id.PCI && id.PCI != "" {
-			if k.source == source {
-				k.refresh(id)
-			}
+		if id.UUID != "" && (k.identity.UUID == id.UUID || k.uuids[source] == id.UUID) {
 			return k
 		}
 	}
-	k := &known{source: source, identity: &telemetry.Identity{Index: r.free(id)}}
-	k.refresh(id)
-	r.known = append(r.known, k)
-	return k
+	for _, k := range slices.Backward(r.known) { // the last board seen there
+		if id.PCI != "" && k.identity.PCI == id.PCI && (id.UUID == "" || k.uuids[source] == "") {
+			return k
+		}
+	}
+	return nil
+}
+
+// leave notes that a source no longer lists a device, which is nil for the host.
+func (r *registry) leave(k *known) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if k != nil {
+		k.placed = true
+	}
 }
 
 // free is the driver's index, or the next one no other device of the vendor bears.
@@ -53,10 +80,15 @@ func (r *registry) free(id *telemetry.Identity) int {
 	return index
 }
 
-// refresh takes over an identity but for the index. Pictures already taken keep the old one.
+// refresh takes over an identity but for the index. Pictures already taken keep the old one. What
+// is on every series does not go when a sick driver no longer tells it.
 func (k *known) refresh(id *telemetry.Identity) {
 	next := *id
 	next.Index = k.identity.Index
+	next.UUID = cmp.Or(next.UUID, k.identity.UUID)
+	next.Vendor = cmp.Or(next.Vendor, k.identity.Vendor)
+	next.Model = cmp.Or(next.Model, k.identity.Model)
+	next.PCI = cmp.Or(next.PCI, k.identity.PCI)
 	if next == *k.identity {
 		return
 	}
@@ -68,6 +100,7 @@ func (k *known) refresh(id *telemetry.Identity) {
 }
 
 // compose joins the readings of a round to the devices they are of, whatever source they are from.
+// A device found since the round began is not in it: nobody asked it, so nobody knows how it is.
 func (r *registry) compose(slots []slot) []Device {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,11 +114,13 @@ func (r *registry) compose(slots []slot) []Device {
 			if s.worker.known != k {
 				continue
 			}
-			if s.reading.device != nil { // one that is lost still has the XIDs that tell why
-				parts = append(parts, part{s.worker.source, s.reading.device})
-			}
+			k.placed = true
+			parts = append(parts, part{s.worker.source, s.reading.device, s.reading.why})
 			answered = answered || s.reading.why == nil
 			state = worse(state, s.reading.why)
+		}
+		if !k.placed {
+			continue
 		}
 		if answered {
 			state = telemetry.StateOK

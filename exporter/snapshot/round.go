@@ -9,15 +9,13 @@ import (
 
 // round is one reading of all devices, shared by all scrapes that wait for it.
 type round struct {
-	taken   time.Time
-	workers []*worker
-	done    chan struct{} // closed when result is set
-	result  *Snapshot
+	taken  time.Time
+	done   chan struct{} // closed when result is set
+	result *Snapshot
 
 	mu      sync.Mutex
 	slots   []slot
 	pending int
-	over    bool
 	all     chan struct{} // closed when nothing is pending
 }
 
@@ -27,44 +25,38 @@ type slot struct {
 	reading reading
 }
 
-func newRound(taken time.Time) *round {
-	return &round{taken: taken, done: make(chan struct{}), all: make(chan struct{})}
-}
-
-// run asks every worker, waits for all or for the deadline, and publishes.
-func (r *round) run(timeout time.Duration, publish func()) {
-	r.mu.Lock()
-	r.slots = make([]slot, len(r.workers))
-	r.pending = len(r.workers)
-	for i, w := range r.workers {
-		r.slots[i] = slot{w, reading{why: metric.Late}}
-		if !w.ask(request{r, i}) { // still busy with an earlier round: it hangs
-			r.pending--
-		}
+// newRound has a slot for every worker from the start: a scrape that can not wait looks at once.
+func newRound(taken time.Time, workers []*worker) *round {
+	r := &round{taken: taken, done: make(chan struct{}), all: make(chan struct{}), pending: len(workers)}
+	for _, w := range workers {
+		r.slots = append(r.slots, slot{w, reading{why: metric.Late}})
 	}
 	if r.pending == 0 {
 		close(r.all)
 	}
-	r.mu.Unlock()
+	return r
+}
+
+// run asks every worker, waits for all or for the deadline, and publishes.
+func (r *round) run(timeout time.Duration, publish func()) {
+	for i, s := range r.arrived() {
+		if !s.worker.ask(request{r, i}) { // still busy with an earlier round: it hangs
+			r.put(i, reading{why: metric.Late})
+		}
+	}
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 	select {
 	case <-r.all:
 	case <-deadline.C:
 	}
-	r.mu.Lock()
-	r.over = true
-	r.mu.Unlock()
 	publish()
 }
 
-// put takes a worker's answer; one that comes too late is dropped with its buffer.
+// put takes a worker's answer; one that comes too late stays in the round, which nobody looks at again.
 func (r *round) put(i int, got reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over {
-		return
-	}
 	r.slots[i].reading = got
 	if r.pending--; r.pending == 0 {
 		close(r.all)

@@ -2,6 +2,7 @@
 package snapshot
 
 import (
+	"strings"
 	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/metric"
@@ -24,6 +25,18 @@ type Device struct {
 	Labels   *metric.Labels // who the device is; on its counters, whose identity must not change with its owner
 	Owned    *metric.Labels // the same and who owns it; on its gauges
 	Read     telemetry.Device
+}
+
+// Whose names the workload that owns the device, for people: namespace/pod, job and user, or unit.
+// It is empty when nobody does, or several do.
+func (d *Device) Whose() string {
+	if pod := d.Owned.Get("k8s_pod_name"); pod != "" {
+		return d.Owned.Get("k8s_namespace_name") + "/" + pod
+	}
+	if job := d.Owned.Get("slurm_job_id"); job != "" {
+		return strings.TrimSpace("job " + job + " " + d.Owned.Get("slurm_user"))
+	}
+	return d.Owned.Get("process_unit")
 }
 
 // Health is how reading went, since the exporter started.

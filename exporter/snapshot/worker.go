@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"time"
@@ -66,27 +67,58 @@ func hostWorker(sourceName string, h source.HostReader, log *slog.Logger) *worke
 func (w *worker) ask(r request) bool {
 	select {
 	case w.requests <- r:
+	default:
+		return false
+	}
+	if w.ended() { // too late for it to see the request
+		w.refuse()
+	}
+	return true
+}
+
+// refuse answers the request that a stopped worker no longer will, so that its round need not wait.
+func (w *worker) refuse() {
+	select {
+	case r := <-w.requests:
+		r.round.put(r.slot, reading{why: metric.Lost})
+	default:
+	}
+}
+
+// start runs the worker until stop is called. It touches its device only once the worker that had
+// it before, if any, has let go of it.
+func (w *worker) start(ctx context.Context, before *worker) {
+	ctx, w.stop = context.WithCancel(ctx)
+	go func() {
+		if before != nil {
+			<-before.stopped
+		}
+		if ctx.Err() == nil {
+			w.run(ctx)
+		}
+		close(w.stopped)
+		w.refuse()
+	}()
+}
+
+// ended says whether the worker has let go of its device for good.
+func (w *worker) ended() bool {
+	select {
+	case <-w.stopped:
 		return true
 	default:
 		return false
 	}
 }
 
-// start runs the worker until stop is called.
-func (w *worker) start(ctx context.Context) {
-	ctx, w.stop = context.WithCancel(ctx)
-	go w.run(ctx)
-}
-
 func (w *worker) run(ctx context.Context) {
-	defer close(w.stopped)
 	var tick <-chan time.Time
 	sampled, _ := w.device.(source.Sampled)
 	if sampled != nil {
-		t := time.NewTicker(sampled.SamplePeriod())
-		defer t.Stop()
-		tick = t.C
-		w.guard(func() { sampled.Sample(ctx) })
+		w.guard(func() {
+			tick = time.Tick(sampled.SamplePeriod())
+			sampled.Sample(ctx)
+		})
 	}
 	for {
 		select {
@@ -104,12 +136,18 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// guard keeps a fault in one source's code from ending the process.
 func (w *worker) guard(f func()) {
+	guard(w.log, "read", func() error { f(); return nil }) //nolint:errcheck // it is logged; the reading says that it panicked
+}
+
+// guard keeps a fault in the code of one source or stage from ending the process: it makes a
+// panic an error, and logs where it came from.
+func guard(log *slog.Logger, doing string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			w.log.Error("reading panicked; the reading is dropped", "source", w.source, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panicked: %v", p)
+			log.Error("panicked", "doing", doing, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	f()
+	return f()
 }
