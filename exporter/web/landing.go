@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"html"
 	"io"
 	"net/http"
@@ -17,9 +18,9 @@ const landingHead = `<!doctype html>
 <meta name="viewport" content="width=device-width">
 <title>gpumeter</title>
 <style>
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #222; background: #fff }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem; color: #222; background: #fff }
 table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #ddd; font-variant-numeric: tabular-nums }
+th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #ddd; font-variant-numeric: tabular-nums; white-space: nowrap }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } a { color: #8bf } th, td { border-color: #444 } }
 </style>
 `
@@ -34,13 +35,17 @@ func (c Config) landing(w http.ResponseWriter, r *http.Request) {
 	if len(devices) == 0 {
 		b.WriteString("<p>No accelerator is found here.</p>\n")
 	} else {
-		b.WriteString("<table>\n<tr><th>Index<th>Model<th>State<th>Utilization<th>Power<th>UUID\n")
+		b.WriteString("<table>\n<tr><th>Index<th>Model<th>State<th>Busy<th>Memory<th>Power<th>Temperature<th>Whose<th>UUID\n")
 		for i := range devices {
 			d := &devices[i]
 			b.WriteString("<tr>")
 			for _, cell := range []string{
 				d.Labels.Get("gpu_index"), d.Identity.Model, state(&d.Read),
-				number(d.Read.Utilization.Utilization, 100, "%"), number(d.Read.Power.Draw, 1, " W"), d.Identity.UUID,
+				number(d.Read.Utilization.Utilization, 100, " %"),
+				number(d.Read.Memory.Usage, 1.0/(1<<30), "") + " / " + number(d.Read.Memory.Limit, 1.0/(1<<30), " GiB"),
+				number(d.Read.Power.Draw, 1, " W"),
+				number(d.Read.Thermal.Temperature[telemetry.TemperatureSensorCore], 1, " °C"),
+				cmp.Or(d.Whose(), "–"), d.Identity.UUID,
 			} {
 				b.WriteString("<td>" + html.EscapeString(strings.ToValidUTF8(cell, "\uFFFD")))
 			}

@@ -47,12 +47,7 @@ type Listen struct {
 
 // Serve answers until the context ends, and then lets requests in flight finish.
 func Serve(ctx context.Context, h http.Handler, l Listen, log *slog.Logger) error {
-	server := &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       5 * time.Minute, // longer than any sensible scrape interval
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	server := newServer(h, log)
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -71,4 +66,17 @@ func Serve(ctx context.Context, h http.Handler, l Listen, log *slog.Logger) erro
 	}
 	<-stopped
 	return nil
+}
+
+// newServer returns a server no client can hold on to for ever: each request costs a goroutine and
+// a page's buffers until it is answered.
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
+		WriteTimeout:      time.Minute,     // longer than any sensible scrape timeout
+		IdleTimeout:       5 * time.Minute, // longer than any sensible scrape interval
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
 }
