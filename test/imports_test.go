@@ -31,6 +31,7 @@ var mayImport = rooms{
 	"exporter/self":        {"exporter/snapshot", "exporter/telemetry", "exporter/metric"},
 	"exporter/web":         {"exporter/snapshot", "exporter/self", "exporter/expose", "exporter/expose/prom", "exporter/metric", "exporter/telemetry"},
 	"exporter/config":      {"spell"},
+	"exporter/definition":  {"exporter/metric", "spell"},
 	"exporter/cmd":         {"exporter/...", ".", "spell"},
 	"test":                 {"test/..."},
 }
@@ -43,6 +44,7 @@ var testsMayImport = rooms{
 	"exporter/source/nvml": {"exporter/source/sourcetest", "test/fakenvml"},
 	"exporter/snapshot":    {"exporter/source/sourcetest", "exporter/source/sim"},
 	"exporter/expose":      {"exporter/source", "exporter/source/sim"},
+	"exporter/definition":  {".", "exporter/telemetry"},
 	"exporter/self":        {"exporter/source", "exporter/source/sourcetest", "exporter/source/sim"},
 	"exporter/web":         {"exporter/source", "exporter/source/sim"},
 	"exporter/cmd":         {"test/..."},

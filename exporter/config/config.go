@@ -9,8 +9,11 @@ type Config struct {
 	ConfigFile string `name:"config.file" placeholder:"FILE" help:"YAML file with the keys of these flags."`
 	Log        Log    `embed:"" prefix:"log."`
 
-	Serve   Serve   `cmd:"" default:"withargs" help:"Serve metrics over HTTP (the default)."`
-	Version Version `cmd:"" help:"Print the version and leave."`
+	Serve      Serve      `cmd:"" default:"withargs" help:"Serve metrics over HTTP (the default)."`
+	Once       Once       `cmd:"" help:"Read the node once and print what it says."`
+	Spec       Spec       `cmd:"" help:"Print what metrics mean: type, unit, labels, who reads them."`
+	Completion Completing `cmd:"" help:"Print the script that completes commands and flags in a shell."`
+	Version    Version    `cmd:"" help:"Print the version and leave."`
 }
 
 // Log says what is logged and how.
@@ -19,16 +22,28 @@ type Log struct {
 	Format string `enum:"logfmt,json" default:"logfmt" help:"Log lines as ${enum}."`
 }
 
-// Serve are the settings of the serve command.
-type Serve struct {
-	Web            Web           `embed:"" prefix:"web."`
+// Node says what is read and how patiently.
+type Node struct {
+	Simulate       string        `placeholder:"NODE" help:"Read a simulated node instead of this one: h100x8, a100x4, mixed, or a list such as h100x4,l40sx2."`
+	SimulateIfNone bool          `help:"Read a simulated node when this one has no accelerator."`
 	Metrics        Metrics       `embed:"" prefix:"metrics."`
-	Simulate       string        `placeholder:"NODE" help:"Serve a simulated node instead of this one: h100x8, a100x4, mixed, or a list such as h100x4,l40sx2."`
-	SimulateIfNone bool          `help:"Serve a simulated node when this one has no accelerator."`
-	MaxAge         time.Duration `default:"1s" help:"Serve the last picture again while it is no older than this."`
+	Devices        []string      `placeholder:"DEVICE" help:"Read only these devices, by index, UUID, PCI address or a glob of them; repeatable."`
 	ReadTimeout    time.Duration `default:"2s" help:"Leave out a device that has not answered after this long."`
 	NVMLLibrary    string        `name:"nvml.library" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
 	HostProc       string        `name:"host.proc" default:"/proc" help:"Where the host's /proc is mounted."`
+}
+
+// Metrics chooses what is exposed, and so what is read.
+type Metrics struct {
+	Include []string `placeholder:"PATTERN" help:"Add metrics that are off by default, by group, name or glob; repeatable."`
+	Exclude []string `placeholder:"PATTERN" help:"Leave metrics out, by group, name or glob; repeatable."`
+}
+
+// Serve are the settings of the serve command.
+type Serve struct {
+	Node   `embed:""`
+	Web    Web           `embed:"" prefix:"web."`
+	MaxAge time.Duration `default:"1s" help:"Serve the last picture again while it is no older than this."`
 }
 
 // Web are the flags of Prometheus' exporter toolkit.
@@ -38,10 +53,21 @@ type Web struct {
 	ConfigFile    string   `name:"config.file" placeholder:"FILE" help:"TLS, client certificates and basic authentication, as Prometheus' exporter toolkit reads them."`
 }
 
-// Metrics chooses what is exposed.
-type Metrics struct {
-	Include []string `placeholder:"PATTERN" help:"Add metrics that are off by default, by group, name or glob; repeatable."`
-	Exclude []string `placeholder:"PATTERN" help:"Leave metrics out, by group, name or glob; repeatable."`
+// Once are the settings of the once command.
+type Once struct {
+	Node   `embed:""`
+	Format string `enum:"table,json,prometheus" default:"table" env:"-" help:"Print as ${enum}."`
+}
+
+// Spec are the settings of the spec command.
+type Spec struct {
+	Names  []string `arg:"" optional:"" name:"name" help:"Metrics, groups or globs; all when there is none."`
+	Format string   `enum:"text,json" default:"text" env:"-" help:"Print as ${enum}."`
+}
+
+// Completing are the settings of the completion command.
+type Completing struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"${enum}"`
 }
 
 // Version are the settings of the version command: none.

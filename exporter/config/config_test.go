@@ -88,10 +88,10 @@ func TestBadFiles(t *testing.T) {
 		"simulate: {a: b}\n":                     `:1: simulate: want a value or a list of values`,
 		"metrics.include: [[a]]\n":               `:1: metrics.include: want a list of values`,
 		"- a\n":                                  `:1: want keys and values`,
-		"max-age: soon\n":                        `max-age`,
+		"max-age: soon\n":                        `:1: --max-age: `,
 		"simulate: a\nsimulate: b\n":             `"simulate" is there twice`,
 		"log.level: debug\nlog: {level: info}\n": `:2: key "log.level" is there twice`,
-		"log.level: loud\n":                      `--log.level must be one of`,
+		"log.level: loud\n":                      `:1: --log.level must be one of`,
 		"simulate: [unclosed\n":                  `line 1`,
 		"max-age: -1s\n":                         `--max-age: -1s is not above zero`,
 		"config.file: other.yaml\n":              `unknown key "config.file"`,
@@ -100,6 +100,9 @@ func TestBadFiles(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
+	}
+	if _, _, err := Parse([]string{"--max-age=0s", "--config.file", write(t, "max-age: 1s\n")}, io.Discard); err == nil || strings.Contains(err.Error(), "gpumeter.yaml") {
+		t.Errorf("a bad flag over a good file: %v", err)
 	}
 	for _, path := range []string{filepath.Join(t.TempDir(), "none.yaml"), t.TempDir(), "/dev/zero"} {
 		if _, _, err := Parse([]string{"--config.file", path}, io.Discard); err == nil || !strings.Contains(err.Error(), path) {

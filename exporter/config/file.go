@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
@@ -20,6 +21,8 @@ const maxFile = 1 << 20
 type file struct {
 	path   string
 	values map[string]any
+	lines  map[string]int
+	used   map[string]bool // keys whose value nothing stronger replaced
 }
 
 // readFile reads the file and refuses keys that are no flags, all at once.
@@ -39,7 +42,7 @@ func readFile(path string, app *kong.Application) (*file, error) {
 	if err := yaml.Unmarshal(raw, &doc); err != nil {
 		return nil, fmt.Errorf("config file %s: %w", path, err)
 	}
-	f := &file{path: path, values: map[string]any{}}
+	f := &file{path: path, values: map[string]any{}, lines: map[string]int{}, used: map[string]bool{}}
 	if len(doc.Content) == 0 {
 		return f, nil // empty, or comments only
 	}
@@ -91,6 +94,7 @@ func (f *file) set(name string, line int, value *yaml.Node) error {
 	if _, twice := f.values[name]; twice {
 		return fmt.Errorf("%s:%d: key %q is there twice", f.path, line, name)
 	}
+	f.lines[name] = line
 	switch value.Kind {
 	case yaml.ScalarNode:
 		f.values[name] = value.Value
@@ -119,5 +123,23 @@ func (f *file) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, err
 			return nil, nil
 		}
 	}
-	return f.values[flag.Name], nil
+	value, ok := f.values[flag.Name]
+	f.used[flag.Name] = ok
+	return value, nil
+}
+
+// place puts the line before an error about a flag that has its value from the file.
+func (f *file) place(err error) error {
+	if f == nil {
+		return err
+	}
+	for name, line := range f.lines {
+		if !f.used[name] {
+			continue
+		}
+		if strings.HasPrefix(err.Error(), "--"+name+":") || strings.HasPrefix(err.Error(), "--"+name+" ") {
+			return fmt.Errorf("%s:%d: %w", f.path, line, err)
+		}
+	}
+	return err
 }

@@ -24,17 +24,13 @@ const (
 func Parse(args []string, out io.Writer) (*Config, string, error) {
 	c := new(Config)
 	helped := false
-	k, err := kong.New(c,
-		kong.Name("gpumeter"), kong.Description(description), kong.DefaultEnvars(envPrefix),
-		kong.Writers(out, out), kong.Exit(func(int) { helped = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-	)
+	k, err := parser(c, out, kong.Exit(func(int) { helped = true }))
 	if err != nil {
 		return nil, "", err
 	}
+	var f *file
 	if path := configFile(args); path != "" {
-		f, err := readFile(path, k.Model)
-		if err != nil {
+		if f, err = readFile(path, k.Model); err != nil {
 			return nil, "", err
 		}
 		if err := kong.Resolvers(f).Apply(k); err != nil {
@@ -45,13 +41,20 @@ func Parse(args []string, out io.Writer) (*Config, string, error) {
 	if helped {
 		return nil, "", ErrHelp
 	}
+	if err == nil {
+		err = c.check()
+	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", f.place(err)
 	}
-	if err := c.check(); err != nil {
-		return nil, "", err
-	}
-	return c, ctx.Command(), nil
+	return c, ctx.Selected().Name, nil
+}
+
+// parser is kong over the configuration; help goes to out.
+func parser(c *Config, out io.Writer, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append(options,
+		kong.Name("gpumeter"), kong.Description(description), kong.DefaultEnvars(envPrefix),
+		kong.Writers(out, out), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 }
 
 // configFile finds the file before anything else is parsed, since it takes part in parsing.
@@ -72,13 +75,16 @@ func configFile(args []string) string {
 func (c *Config) check() error {
 	s := c.Serve
 	var faults []error
-	if s.Simulate != "" && s.SimulateIfNone {
-		faults = append(faults, errors.New("--simulate and --simulate-if-none exclude each other"))
+	for _, n := range []Node{s.Node, c.Once.Node} { // only one of them is of the command that was chosen
+		if n.Simulate != "" && n.SimulateIfNone {
+			faults = append(faults, errors.New("--simulate and --simulate-if-none exclude each other"))
+			break
+		}
 	}
 	for _, d := range []struct {
 		flag  string
 		value time.Duration
-	}{{"--max-age", s.MaxAge}, {"--read-timeout", s.ReadTimeout}} {
+	}{{"--max-age", s.MaxAge}, {"--read-timeout", s.ReadTimeout}, {"--read-timeout", c.Once.ReadTimeout}} {
 		if d.value <= 0 {
 			faults = append(faults, fmt.Errorf("%s: %v is not above zero", d.flag, d.value))
 		}

@@ -15,9 +15,17 @@ func TestValue(t *testing.T) {
 	if n, ok := v.Get(); n != 0 || !ok || v.Why() != nil {
 		t.Error("zero is a number")
 	}
+	v.SetBool(true)
+	if n, ok := v.Get(); n != 1 || !ok {
+		t.Error("what holds is 1")
+	}
 	v.Fail(Lost)
 	if n, ok := v.Get(); n != 0 || ok || v.Why() != Lost {
 		t.Error("a failed Value has a reason and no number")
+	}
+	v.SetBool(false)
+	if n, ok := v.Get(); n != 0 || !ok {
+		t.Error("what does not hold is 0")
 	}
 	if size := unsafe.Sizeof(v); size != 16 {
 		t.Errorf("a Value takes %d bytes, want 16", size)

@@ -48,6 +48,15 @@ func TestStage(t *testing.T) {
 			t.Errorf("%s is %v", k.Labels.Text(), n)
 		}
 	}
+	if n, _ := e.SourceDevices[0].Value.Get(); n != 8 {
+		t.Errorf("%v devices", n)
+	}
+	if n, _ := e.ReadFaults[0].Value.Get(); n != 3 {
+		t.Errorf("%v faults", n)
+	}
+	if got, want := e.BuildInfo[0].Labels.Text(), `gpumeter_version="1.2.3",gpumeter_revision="abc",gpumeter_go_version="go1.26"`; got != want {
+		t.Errorf("build %s, want %s", got, want)
+	}
 	if len(e.ReadDuration) != 1 || len(e.ReadFaults) != 1 {
 		t.Errorf("%d durations, %d faults", len(e.ReadDuration), len(e.ReadFaults))
 	}

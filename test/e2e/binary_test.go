@@ -56,7 +56,9 @@ func serve(t testing.TB, env []string, args ...string) *exporter {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		e.cmd.Process.Signal(os.Interrupt) //nolint:errcheck // Wait tells
+		e.cmd.Process.Signal(os.Interrupt)                                      //nolint:errcheck // Wait tells
+		kill := time.AfterFunc(10*time.Second, func() { e.cmd.Process.Kill() }) //nolint:errcheck // Wait tells
+		defer kill.Stop()
 		if err := e.cmd.Wait(); err != nil {
 			t.Errorf("gpumeter: %v\n%s", err, e.logs)
 		}

@@ -10,8 +10,11 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/gpumeter/gpumeter"
 	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/definition"
 	"github.com/gpumeter/gpumeter/exporter/self"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
 // Set by the linker; see the Makefile.
@@ -33,12 +36,32 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
 		return 2
 	}
-	if command == "version" {
+	switch command {
+	case "version":
 		b := build()
 		fmt.Fprintf(stdout, "gpumeter %s (%s, %s, %s/%s)\n", b.Version, b.Revision, b.GoVersion, runtime.GOOS, runtime.GOARCH)
 		return 0
+	case "spec":
+		err = definition.Write(stdout, gpumeter.Spec(), telemetry.Descs(), c.Spec.Names, c.Spec.Format)
+	case "completion":
+		err = config.Completion(stdout, c.Completion.Shell)
+	case "once":
+		if c.Log.Level == "info" { // who reads a table does not want to know how it came about
+			c.Log.Level = "warn"
+		}
+		return once(c.Once, stdout, newLogger(c.Log, stderr))
+	default:
+		return serve(c.Serve, newLogger(c.Log, stderr))
 	}
-	return serve(c, newLogger(c.Log, stderr))
+	switch {
+	case errors.Is(err, definition.ErrName):
+		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
+		return 2
+	case err != nil:
+		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
+		return 1
+	}
+	return 0
 }
 
 // build says what was built; a plain `go build` knows its commit.

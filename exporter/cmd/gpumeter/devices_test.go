@@ -1,0 +1,37 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+func TestChooseDevices(t *testing.T) {
+	devices := []*telemetry.Identity{
+		{Index: 0, UUID: "GPU-aa", PCI: "0000:10:00.0"}, {Index: 1, UUID: "GPU-ab", PCI: "0000:14:00.0"}, {Index: 10, UUID: "GPU-b", PCI: "0001:10:00.0"},
+	}
+	for _, c := range []struct{ patterns, chosen, unmet []string }{
+		{nil, []string{"GPU-aa", "GPU-ab", "GPU-b"}, nil},
+		{[]string{"1"}, []string{"GPU-ab"}, nil},
+		{[]string{"GPU-a*"}, []string{"GPU-aa", "GPU-ab"}, nil},
+		{[]string{"0000:1?:00.0", "7"}, []string{"GPU-aa", "GPU-ab"}, []string{"7"}},
+	} {
+		choice, err := chooseDevices(c.patterns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var chosen []string
+		for _, id := range devices {
+			if choice.has(id) {
+				chosen = append(chosen, id.UUID)
+			}
+		}
+		if !slices.Equal(chosen, c.chosen) || !slices.Equal(choice.unmet(), c.unmet) {
+			t.Errorf("%v chooses %v, unmet %v; want %v, %v", c.patterns, chosen, choice.unmet(), c.chosen, c.unmet)
+		}
+	}
+	if _, err := chooseDevices([]string{"[a"}); err == nil {
+		t.Error("a broken pattern was let through")
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/self"
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
+	"github.com/gpumeter/gpumeter/exporter/source"
+	"github.com/gpumeter/gpumeter/exporter/source/all"
+	"github.com/gpumeter/gpumeter/exporter/source/host"
+	"github.com/gpumeter/gpumeter/exporter/source/nvml"
+	"github.com/gpumeter/gpumeter/exporter/source/sim"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// node is what is read, and which of it is shown.
+type node struct {
+	feed    *snapshot.Feed
+	on      func(*metric.Desc) bool
+	devices *deviceChoice
+}
+
+// newNode puts the parts together; nothing is read before the feed runs.
+func newNode(ctx context.Context, c config.Node, maxAge time.Duration, log *slog.Logger) (*node, error) {
+	on, err := metric.Select(telemetry.Descs(), c.Metrics.Include, c.Metrics.Exclude)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	devices, err := chooseDevices(c.Devices)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := chooseSources(ctx, c, on, log)
+	if err != nil {
+		return nil, err
+	}
+	feed := snapshot.NewFeed(snapshot.Config{
+		Sources: needed(sources, on),
+		Stages:  []snapshot.Stage{self.New(build()).Stage},
+		Devices: devices.has,
+		MaxAge:  maxAge,
+		Timeout: c.ReadTimeout,
+		Logger:  log,
+	})
+	return &node{feed, on, devices}, nil
+}
+
+// chooseSources returns this machine's sources, or a simulated node when that was asked for.
+func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) bool, log *slog.Logger) ([]source.Source, error) {
+	hostSource := host.New(host.Config{Proc: c.HostProc})
+	if c.Simulate != "" {
+		s, err := sim.New(sim.Config{Node: c.Simulate})
+		if err != nil {
+			return nil, fmt.Errorf("--simulate: %w", err)
+		}
+		log.Warn("reading a SIMULATED node; no number of a device is real", "node", c.Simulate)
+		return []source.Source{s, hostSource}, nil
+	}
+	real := all.Sources(all.Config{NVML: nvml.Config{Library: c.NVMLLibrary, On: on, Logger: log}, Host: host.Config{Proc: c.HostProc}})
+	if !c.SimulateIfNone || anyDevice(ctx, real, c.ReadTimeout, log) {
+		return real, nil
+	}
+	const node = "h100x8"
+	log.Warn("this machine has no accelerator gpumeter can read; reading a SIMULATED node instead", "node", node)
+	s, err := sim.New(sim.Config{Node: node})
+	return []source.Source{s, hostSource}, err
+}
+
+// anyDevice says whether a source has a device here, or has a driver that fails or hangs: a sick
+// machine is shown as it is, not as a simulated one.
+func anyDevice(ctx context.Context, sources []source.Source, timeout time.Duration, log *slog.Logger) bool {
+	found := make(chan bool, len(sources))
+	for _, s := range sources {
+		go func() { found <- hasDevice(ctx, s, log) }()
+	}
+	late := time.After(timeout)
+	for range sources {
+		select {
+		case has := <-found:
+			if has {
+				return true
+			}
+		case <-late:
+			return true
+		}
+	}
+	return false
+}
+
+// hasDevice opens a source to see; one that lists nothing, and no error, is the host.
+func hasDevice(ctx context.Context, s source.Source, log *slog.Logger) (has bool) {
+	defer func() { has = recover() != nil || has }()
+	var devices []source.Device
+	reader, err := s.Open(ctx)
+	if err == nil {
+		devices, err = reader.Devices(ctx)
+		if closing := reader.Close(); closing != nil {
+			log.Warn("source did not close", "source", s.Name, "err", closing)
+		}
+	}
+	if errors.Is(err, source.ErrAbsent) || errors.Is(err, source.ErrUnbuilt) {
+		log.Info("no accelerator", "source", s.Name, "err", err)
+		return false
+	}
+	return err != nil || len(devices) > 0
+}
+
+// needed leaves out sources none of whose metrics is on. What the feed itself says of devices
+// takes every source that gives any.
+func needed(sources []source.Source, on func(*metric.Desc) bool) []source.Source {
+	wanted := func(name string) bool {
+		return slices.ContainsFunc(telemetry.Descs(), func(d *metric.Desc) bool {
+			return on(d) && slices.Contains(d.Sources, name)
+		})
+	}
+	devices := func(name string) bool {
+		return slices.ContainsFunc(telemetry.DeviceFamilies, func(f telemetry.Family[telemetry.Device]) bool {
+			return slices.Contains(f.Desc.Sources, name)
+		})
+	}
+	return slices.DeleteFunc(sources, func(s source.Source) bool {
+		return !wanted(s.Name) && !(devices(s.Name) && wanted("feed"))
+	})
+}

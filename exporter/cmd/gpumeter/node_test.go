@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/source"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// reader lists what the test says.
+type reader struct {
+	devices []source.Device
+	err     error
+}
+
+func (r reader) Devices(context.Context) ([]source.Device, error) { return r.devices, r.err }
+func (r reader) Close() error                                     { return nil }
+
+// A simulated node stands in for an absent one, never for a sick one.
+func TestAnyDevice(t *testing.T) {
+	opens := func(r source.Reader, err error) func(context.Context) (source.Reader, error) {
+		return func(context.Context) (source.Reader, error) { return r, err }
+	}
+	for name, c := range map[string]struct {
+		open func(context.Context) (source.Reader, error)
+		want bool
+	}{
+		"no driver":                {opens(nil, source.ErrAbsent), false},
+		"not built":                {opens(nil, source.ErrUnbuilt), false},
+		"the host":                 {opens(reader{}, nil), false},
+		"a driver with no device":  {opens(reader{err: source.ErrAbsent}, nil), false},
+		"a device":                 {opens(reader{devices: []source.Device{nil}}, nil), true},
+		"a driver that fails":      {opens(nil, errors.New("version mismatch")), true},
+		"a driver that can't list": {opens(reader{err: errors.New("lost")}, nil), true},
+		"a driver that panics":     {func(context.Context) (source.Reader, error) { panic("x") }, true},
+		"a driver that hangs":      {func(ctx context.Context) (source.Reader, error) { <-ctx.Done(); return nil, ctx.Err() }, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			start := time.Now()
+			sources := []source.Source{{Name: "nvml", Open: c.open}, {Name: "host", Open: opens(reader{}, nil)}}
+			got := anyDevice(ctx, sources, 2*time.Second, slog.New(slog.DiscardHandler))
+			if took := time.Since(start); got != c.want || took > 2*time.Second {
+				t.Errorf("%s: %v after %v, want %v", name, got, took, c.want)
+			}
+		})
+	}
+}
+
+// A source is opened when one of its metrics is on, or one the feed makes of its devices.
+func TestNeeded(t *testing.T) {
+	for _, c := range []struct {
+		include, exclude []string
+		want             []string
+	}{
+		{nil, nil, []string{"nvml"}},
+		{[]string{"system"}, nil, []string{"nvml", "host"}},
+		{[]string{"system"}, []string{"gpu.*"}, []string{"host"}},
+		{nil, []string{"clock", "ecc", "memory", "power", "thermal", "throttle", "utilization", "xid"}, []string{"nvml"}},
+		{nil, []string{"gpu.*"}, nil},
+	} {
+		on, err := metric.Select(telemetry.Descs(), c.include, c.exclude)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range needed([]source.Source{{Name: "nvml"}, {Name: "host"}}, on) {
+			got = append(got, s.Name)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("include %v, exclude %v: %v, want %v", c.include, c.exclude, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/expose"
+	"github.com/gpumeter/gpumeter/exporter/expose/prom"
+	"github.com/gpumeter/gpumeter/exporter/expose/stdout"
+)
+
+// once reads the node, prints it and returns the exit code.
+func once(c config.Once, out io.Writer, log *slog.Logger) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	n, err := newNode(ctx, c.Node, 0, log)
+	if err != nil {
+		log.Error("the node can not be read as asked", "err", err)
+		return 2
+	}
+	running, quit := context.WithCancel(ctx)
+	var reading sync.WaitGroup
+	reading.Go(func() { n.feed.Run(running) })
+	s := n.feed.Snapshot(ctx)
+	quit()
+	reading.Wait()
+	if missing := n.devices.unmet(); len(missing) > 0 {
+		log.Error("no such device", "devices", missing)
+		return 2
+	}
+	families := expose.NewFamilies(n.on)
+	switch c.Format {
+	case "json":
+		err = stdout.JSON(out, families, s)
+	case "prometheus":
+		err = prom.NewEncoder(families, prom.Text).Encode(out, s)
+	default:
+		err = stdout.Table(out, s)
+	}
+	if err != nil {
+		log.Error("not printed", "err", err)
+		return 1
+	}
+	return 0
+}
