@@ -160,11 +160,15 @@ func TestFaultsAreCounted(t *testing.T) {
 			return nil
 		}
 		f := run(t, Config{Sources: []source.Source{(&driver{devices: []source.Device{g}}).source("nvml")}, MaxAge: time.Millisecond})
-		for range 3 {
+		if h := f.Snapshot(context.Background()).Health; len(h.Faults) != 1 || h.Faults[0].Count != 0 {
+			t.Errorf("born as %+v", h.Faults)
+		}
+		time.Sleep(time.Second)
+		for range 2 {
 			f.Snapshot(context.Background())
 			time.Sleep(time.Second)
 		}
-		h := f.Snapshot(context.Background()).Health
+		h := f.Snapshot(context.Background()).Health // the first picture had it as 0, so that increase() sees the step
 		want := Fault{"nvml", "gpu.power.draw", "implausible", 4}
 		if len(h.Faults) != 1 || h.Faults[0] != want || h.Reads != 4 {
 			t.Errorf("%d reads, faults %+v, want %+v", h.Reads, h.Faults, want)

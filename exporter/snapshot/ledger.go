@@ -13,10 +13,11 @@ type ledger struct {
 	reads     uint64
 	durations map[string]*metric.Histogram
 	faults    map[Fault]uint64 // by Fault with Count 0
+	born      map[Fault]uint64 // the round in which each was first met
 }
 
 func newLedger() ledger {
-	return ledger{durations: map[string]*metric.Histogram{}, faults: map[Fault]uint64{}}
+	return ledger{durations: map[string]*metric.Histogram{}, faults: map[Fault]uint64{}, born: map[Fault]uint64{}}
 }
 
 // book counts one finished round.
@@ -25,7 +26,7 @@ func (l *ledger) book(slots []slot) {
 	for _, s := range slots {
 		src, got := s.worker.source, s.reading
 		if got.why != nil && got.why.Fault {
-			l.faults[Fault{Source: src, Metric: "*", Reason: got.why.Text}]++
+			l.fault(Fault{Source: src, Metric: "*", Reason: got.why.Text})
 		}
 		if got.took > 0 {
 			if l.durations[src] == nil {
@@ -37,29 +38,40 @@ func (l *ledger) book(slots []slot) {
 			continue
 		}
 		if got.device != nil {
-			bookFaults(l.faults, src, telemetry.DeviceFamilies, got.device)
+			bookFaults(l, src, telemetry.DeviceFamilies, got.device)
 		}
 		if got.host != nil {
-			bookFaults(l.faults, src, telemetry.HostFamilies, got.host)
+			bookFaults(l, src, telemetry.HostFamilies, got.host)
 		}
 	}
 }
 
-func bookFaults[T any](faults map[Fault]uint64, src string, families []telemetry.Family[T], read *T) {
+func bookFaults[T any](l *ledger, src string, families []telemetry.Family[T], read *T) {
 	for i := range families {
 		f := &families[i]
 		for _, row := range f.Rows {
 			if why := row(read).Why(); why != nil && why.Fault {
-				faults[Fault{Source: src, Metric: f.Desc.Name, Reason: why.Text}]++
+				l.fault(Fault{Source: src, Metric: f.Desc.Name, Reason: why.Text})
 			}
 		}
 	}
 }
 
+func (l *ledger) fault(f Fault) {
+	if l.faults[f] == 0 {
+		l.born[f] = l.reads
+	}
+	l.faults[f]++
+}
+
+// health is the count so far. A sort of fault is 0 in the picture that first has it, so that
+// increase() sees the step.
 func (l *ledger) health() Health {
 	h := Health{Reads: l.reads, Faults: make([]Fault, 0, len(l.faults))}
 	for f, n := range l.faults {
-		f.Count = n
+		if l.born[f] != l.reads {
+			f.Count = n
+		}
 		h.Faults = append(h.Faults, f)
 	}
 	slices.SortFunc(h.Faults, func(a, b Fault) int {

@@ -84,6 +84,7 @@ func TestNVMLThroughTheLoader(t *testing.T) {
 			break
 		}
 	}
+	all = page() // a sort of fault is born as 0
 	want(t, all, 0, "gpu_up", "gpu_index=0")
 	want(t, all, 1, "gpu_state", "gpu_index=0", "gpu_state=late")
 	want(t, all, 1, "gpu_up", "gpu_index=1")
