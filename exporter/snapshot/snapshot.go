@@ -27,6 +27,16 @@ type Device struct {
 	Read     telemetry.Device
 }
 
+// State names the state that holds, as the label does.
+func (d *Device) State() string {
+	for i, v := range d.Read.Presence.State {
+		if n, _ := v.Get(); n == 1 {
+			return telemetry.State(i).String()
+		}
+	}
+	return ""
+}
+
 // Whose names the workload that owns the device, for people: namespace/pod, job and user, or unit.
 // It is empty when nobody does, or several do.
 func (d *Device) Whose() string {

@@ -40,7 +40,7 @@ func (c Config) landing(w http.ResponseWriter, r *http.Request) {
 			d := &devices[i]
 			b.WriteString("<tr>")
 			for _, cell := range []string{
-				d.Labels.Get("gpu_index"), d.Identity.Model, state(&d.Read),
+				d.Labels.Get("gpu_index"), d.Identity.Model, d.State(),
 				number(d.Read.Utilization.Utilization, 100, " %"),
 				number(d.Read.Memory.Usage, 1.0/(1<<30), "") + " / " + number(d.Read.Memory.Limit, 1.0/(1<<30), " GiB"),
 				number(d.Read.Power.Draw, 1, " W"),
@@ -55,16 +55,6 @@ func (c Config) landing(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	io.WriteString(w, b.String()) //nolint:errcheck // the client has gone
-}
-
-// state names the state that holds.
-func state(d *telemetry.Device) string {
-	for i, v := range d.Presence.State {
-		if n, _ := v.Get(); n == 1 {
-			return telemetry.State(i).String()
-		}
-	}
-	return ""
 }
 
 // number shows a reading, or a dash when there is none.

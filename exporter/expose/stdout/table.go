@@ -24,7 +24,7 @@ func Table(w io.Writer, s *snapshot.Snapshot) error {
 		d := &s.Devices[i]
 		r := &d.Read
 		fmt.Fprintln(t, strings.Join([]string{
-			d.Labels.Get("gpu_index"), d.Labels.Get("gpu_model"), state(r),
+			d.Labels.Get("gpu_index"), d.Labels.Get("gpu_model"), d.State(),
 			one(r.Utilization.Utilization, 100, "%.0f %%"),
 			of(r.Memory.Usage, r.Memory.Limit, 1.0/gibi, "%.1f", "GiB"),
 			of(r.Power.Draw, r.Power.Limit[telemetry.PowerLimitTypeEnforced], 1, "%.0f", "W"),
@@ -70,15 +70,6 @@ func of(part, whole metric.Value, scale float64, format, unit string) string {
 		return have + " " + unit
 	}
 	return have + " / " + limit + " " + unit
-}
-
-func state(d *telemetry.Device) string {
-	for i, v := range d.Presence.State {
-		if n, _ := v.Get(); n == 1 {
-			return telemetry.State(i).String()
-		}
-	}
-	return absent
 }
 
 // throttled names the causes that hold the clocks down.
