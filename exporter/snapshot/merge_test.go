@@ -40,3 +40,22 @@ func TestMerge(t *testing.T) {
 		}
 	}
 }
+
+// Partitions, links and processes are of the first source that has any, and are never mixed.
+func TestMergeParts(t *testing.T) {
+	link := func(id int64) telemetry.Part[telemetry.Link] {
+		return telemetry.Part[telemetry.Link]{Labels: telemetry.LinkAttributes{LinkID: id}.Labels()}
+	}
+	bare := part{source: "nvml", read: new(telemetry.Device)}
+	one := part{source: "dcgm", read: &telemetry.Device{
+		Partitions: make([]telemetry.Part[telemetry.Partition], 2),
+		Links:      []telemetry.Part[telemetry.Link]{link(7)},
+		Processes:  make([]telemetry.Part[telemetry.Process], 3),
+	}}
+	other := part{source: "sim", read: &telemetry.Device{Links: []telemetry.Part[telemetry.Link]{link(8), link(9)}}}
+	var got telemetry.Device
+	merge(&got, []part{{source: "lost", why: metric.Lost}, bare, one, other})
+	if len(got.Partitions) != 2 || len(got.Processes) != 3 || len(got.Links) != 1 || got.Links[0].Labels.Get("gpu_link_id") != "7" {
+		t.Errorf("%d partitions, %d links, %d processes", len(got.Partitions), len(got.Links), len(got.Processes))
+	}
+}

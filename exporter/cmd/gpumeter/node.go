@@ -63,9 +63,9 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 		log.Warn("reading a SIMULATED node; no number of a device is real", "node", c.Simulate)
 		return []source.Source{s, hostSource}, nil
 	}
-	real := all.Sources(all.Config{NVML: nvml.Config{Library: c.NVMLLibrary, On: on, Logger: log}, Host: host.Config{Proc: c.HostProc}})
-	if !c.SimulateIfNone || anyDevice(ctx, real, c.ReadTimeout, log) {
-		return real, nil
+	local := all.Sources(all.Config{NVML: nvml.Config{Library: c.NVMLLibrary, On: on, Logger: log}, Host: host.Config{Proc: c.HostProc}})
+	if !c.SimulateIfNone || anyDevice(ctx, local, c.ReadTimeout, log) {
+		return local, nil
 	}
 	const node = "h100x8"
 	log.Warn("this machine has no accelerator gpumeter can read; reading a SIMULATED node instead", "node", node)
