@@ -22,6 +22,7 @@ var mayImport = rooms{
 	"gen/gentest":          {"gen/emit", "gen/resolve", "gen/schema"},
 	"exporter/metric":      {},
 	"exporter/telemetry":   {"exporter/metric"},
+	"exporter/state":       {},
 	"exporter/source":      {"exporter/source", "exporter/metric", "exporter/telemetry"},
 	"exporter/source/all":  {"exporter/source/..."},
 	"exporter/source/sim":  {"exporter/source", "exporter/metric", "exporter/telemetry", "spell"},
