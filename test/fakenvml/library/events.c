@@ -1,4 +1,4 @@
-// The XIDs the fake driver tells of.
+// What the fake driver tells of as it happens.
 #include "config.h"
 
 #include <pthread.h>
@@ -8,56 +8,81 @@
 
 struct nvmlEventSet_st {
 	nvmlDevice_t devices[MAX_GPUS]; // those registered
+	unsigned long long types[MAX_GPUS];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int told; // how many of the file's xid lines
+static int told; // how many of the file's lines
 
 nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set) {
-	ENTER(ANY_GPU);
+	ENTER();
 	set->handle = calloc(1, sizeof *set->handle);
-	return set->handle ? NVML_SUCCESS : NVML_ERROR_MEMORY;
-}
-
-nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set) {
-	ENTER(ANY_GPU);
-	free(set.handle);
+	if (!set->handle) return NVML_ERROR_MEMORY;
+	tally(SETS, 1);
 	return NVML_SUCCESS;
 }
 
-ANSWER(nvmlDeviceGetSupportedEventTypes, unsigned long long, nvmlEventTypeXidCriticalError)
+// A set may be freed also when the driver is gone.
+nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set) {
+	ENTER_AS(BEFORE_INIT, NULL);
+	if (!set.handle) return NVML_ERROR_INVALID_ARGUMENT;
+	free(set.handle);
+	tally(SETS, -1);
+	return NVML_SUCCESS;
+}
+
+ANSWER(nvmlDeviceGetSupportedEventTypes, unsigned long long, R_events)
 
 nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t d, unsigned long long types, nvmlEventSet_t set) {
 	ENTER_DEVICE(d);
-	if (types & ~(unsigned long long)nvmlEventTypeXidCriticalError) return NVML_ERROR_NOT_SUPPORTED;
+	unsigned long long supported;
+	TAKE(supported, R_events);
+	if (types & ~supported) return NVML_ERROR_NOT_SUPPORTED;
 	pthread_mutex_lock(&lock);
 	set.handle->devices[gpu] = d;
+	set.handle->types[gpu] |= types;
 	pthread_mutex_unlock(&lock);
 	return NVML_SUCCESS;
+}
+
+// swallowed says whether a later XID of the same GPU takes an event's place.
+static int swallowed(const struct config *c, int i) {
+	const struct event *e = &c->events.at[i];
+	if (!c->last_xid || e->type != nvmlEventTypeXidCriticalError) return 0;
+	for (int k = i + 1; k < c->events.n; k++)
+		if (c->events.at[k].gpu == e->gpu && c->events.at[k].type == e->type) return 1;
+	return 0;
 }
 
 // next takes one event. While a registered device is lost, only those of lost devices come.
 static nvmlReturn_t next(const struct config *c, nvmlEventSet_t set, nvmlEventData_t *data) {
 	nvmlReturn_t nothing = NVML_ERROR_TIMEOUT;
 	for (int i = 0; i < MAX_GPUS; i++)
-		if (set.handle->devices[i].handle && c->lost[i]) nothing = NVML_ERROR_GPU_IS_LOST;
-	if (told == c->xids) return nothing;
-	const struct rule *x = &c->xid[told];
-	if (!set.handle->devices[x->gpu].handle || (nothing == NVML_ERROR_GPU_IS_LOST && !c->lost[x->gpu])) return nothing;
+		if (set.handle->devices[i].handle && !present(c, i)) nothing = NVML_ERROR_GPU_IS_LOST;
+	while (told < c->events.n && swallowed(c, told)) told++;
+	if (told >= c->events.n) return nothing;
+	const struct event *e = &c->events.at[told];
+	const int listens = set.handle->devices[e->gpu].handle && set.handle->types[e->gpu] & e->type;
+	if (!listens || (nothing == NVML_ERROR_GPU_IS_LOST && present(c, e->gpu))) return nothing;
 	told++;
-	*data = (nvmlEventData_t){.device = set.handle->devices[x->gpu], .eventType = nvmlEventTypeXidCriticalError,
-	                          .eventData = x->code, .gpuInstanceId = ~0u, .computeInstanceId = ~0u};
+	*data = (nvmlEventData_t){.device = set.handle->devices[e->gpu], .eventType = e->type, .eventData = e->data,
+	                          .gpuInstanceId = e->gi, .computeInstanceId = e->ci};
 	return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms) {
+static nvmlReturn_t wait_for(struct call *call, nvmlReturn_t refused, const struct config *c, nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms) {
 	const unsigned long long end = micros(0) + ms * 1000ull;
-	for (;;) {
-		ENTER(ANY_GPU);
+	for (; refused == NVML_SUCCESS; refused = again(call, NO_DEVICE, NULL, &c)) {
 		pthread_mutex_lock(&lock);
-		nvmlReturn_t r = next(&c, set, data);
+		nvmlReturn_t r = next(c, set, data);
 		pthread_mutex_unlock(&lock);
 		if (r != NVML_ERROR_TIMEOUT || micros(0) >= end) return r;
 		usleep(2000);
 	}
+	return refused;
+}
+
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms) {
+	ENTER();
+	return wait_for(&call, refused, c, set, data, ms);
 }
