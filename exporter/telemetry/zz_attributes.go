@@ -35,6 +35,21 @@ func (x PowerLimitType) String() string {
 	return [...]string{"min", "max", "default", "enforced", "requested"}[x]
 }
 
+// PowerDomain is gpu.power.domain: What draws the power.
+type PowerDomain int
+
+// Values of gpu.power.domain.
+const (
+	PowerDomainDevice PowerDomain = iota // The board or the chip.
+	PowerDomainModule                    // The whole superchip with its CPU.
+	PowerDomainMemory                    // The device's memory.
+)
+
+// String returns the value as the label shows it.
+func (x PowerDomain) String() string {
+	return [...]string{"device", "module", "memory"}[x]
+}
+
 // TemperatureSensor is gpu.temperature.sensor: Where on the board the temperature is taken.
 type TemperatureSensor int
 
@@ -132,6 +147,37 @@ func (x ECCLocation) String() string {
 	return [...]string{"dram", "sram", "l1_cache", "l2_cache", "register_file", "texture_memory", "shared_memory", "cbu"}[x]
 }
 
+// ECCSramCheck is gpu.ecc.sram.check: How an error of memory on the chip was found.
+type ECCSramCheck int
+
+// Values of gpu.ecc.sram.check.
+const (
+	ECCSramCheckParity ECCSramCheck = iota // By a parity bit.
+	ECCSramCheckSecded                     // By a code that corrects one bit and detects two.
+)
+
+// String returns the value as the label shows it.
+func (x ECCSramCheck) String() string {
+	return [...]string{"parity", "secded"}[x]
+}
+
+// ECCSramUnit is gpu.ecc.sram.unit: Which unit of the chip the memory belongs to.
+type ECCSramUnit int
+
+// Values of gpu.ecc.sram.unit.
+const (
+	ECCSramUnitL2              ECCSramUnit = iota // The second-level cache.
+	ECCSramUnitSM                                 // The multiprocessors.
+	ECCSramUnitPCIE                               // The connection to the host.
+	ECCSramUnitMicrocontroller                    // The small processors that run the chip.
+	ECCSramUnitOther                              // Anything else.
+)
+
+// String returns the value as the label shows it.
+func (x ECCSramUnit) String() string {
+	return [...]string{"l2", "sm", "pcie", "microcontroller", "other"}[x]
+}
+
 // ModePhase is gpu.mode.phase: Whether a mode holds now or is only set to.
 type ModePhase int
 
@@ -144,6 +190,23 @@ const (
 // String returns the value as the label shows it.
 func (x ModePhase) String() string {
 	return [...]string{"current", "pending"}[x]
+}
+
+// ComputeMode is gpu.compute.mode: Who may use the device at the same time.
+type ComputeMode int
+
+// Values of gpu.compute.mode.
+const (
+	ComputeModeDefault          ComputeMode = iota // Several processes.
+	ComputeModeExclusiveThread                     // One thread; no longer used.
+	ComputeModeProhibited                          // Nobody.
+	ComputeModeExclusiveProcess                    // One process.
+	ComputeModeUnknown                             // A mode this version does not know.
+)
+
+// String returns the value as the label shows it.
+func (x ComputeMode) String() string {
+	return [...]string{"default", "exclusive_thread", "prohibited", "exclusive_process", "unknown"}[x]
 }
 
 // ThrottleCause is gpu.throttle.cause: Why the clocks are held down.
@@ -165,6 +228,24 @@ const (
 // String returns the value as the label shows it.
 func (x ThrottleCause) String() string {
 	return [...]string{"sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal", "hw_thermal", "hw_power_brake", "applications_clocks", "display_clocks", "unknown"}[x]
+}
+
+// ThrottlePolicy is gpu.throttle.policy: Which policy of the driver held the clocks down.
+type ThrottlePolicy int
+
+// Values of gpu.throttle.policy.
+const (
+	ThrottlePolicyThermal           ThrottlePolicy = iota // Heat.
+	ThrottlePolicyBoardLimit                              // The limits of the board.
+	ThrottlePolicyLowUtilization                          // Too little to do for a higher clock.
+	ThrottlePolicyReliability                             // The voltage it can bear.
+	ThrottlePolicyApplicationClocks                       // Any, below the clocks set for applications.
+	ThrottlePolicyBaseClocks                              // Any, below the base clocks.
+)
+
+// String returns the value as the label shows it.
+func (x ThrottlePolicy) String() string {
+	return [...]string{"thermal", "board_limit", "low_utilization", "reliability", "application_clocks", "base_clocks"}[x]
 }
 
 // ThrottleBucket is gpu.throttle.bucket: A coarse group of causes; one cause may be in two.
@@ -207,11 +288,54 @@ type LinkBitErrorType int
 const (
 	LinkBitErrorTypeEffective LinkBitErrorType = iota // Those that the forward error correction left.
 	LinkBitErrorTypeSymbol                            // Symbols that could not be decoded.
+	LinkBitErrorTypeRaw                               // All of them, before any correction.
 )
 
 // String returns the value as the label shows it.
 func (x LinkBitErrorType) String() string {
-	return [...]string{"effective", "symbol"}[x]
+	return [...]string{"effective", "symbol", "raw"}[x]
+}
+
+// LinkRetry is gpu.link.retry: Whether a block was sent for the first time.
+type LinkRetry int
+
+// Values of gpu.link.retry.
+const (
+	LinkRetryFirst LinkRetry = iota // All blocks sent.
+	LinkRetryAgain                  // Those sent once more.
+)
+
+// String returns the value as the label shows it.
+func (x LinkRetry) String() string {
+	return [...]string{"first", "again"}[x]
+}
+
+// LinkFecErrors is gpu.link.fec.errors: How many wrong symbols of a block were mended.
+type LinkFecErrors int
+
+// Values of gpu.link.fec.errors.
+const (
+	LinkFecErrorsSymbols0  LinkFecErrors = iota // None.
+	LinkFecErrorsSymbols1                       // Exactly 1.
+	LinkFecErrorsSymbols2                       // Exactly 2.
+	LinkFecErrorsSymbols3                       // Exactly 3.
+	LinkFecErrorsSymbols4                       // Exactly 4.
+	LinkFecErrorsSymbols5                       // Exactly 5.
+	LinkFecErrorsSymbols6                       // Exactly 6.
+	LinkFecErrorsSymbols7                       // Exactly 7.
+	LinkFecErrorsSymbols8                       // Exactly 8.
+	LinkFecErrorsSymbols9                       // Exactly 9.
+	LinkFecErrorsSymbols10                      // Exactly 10.
+	LinkFecErrorsSymbols11                      // Exactly 11.
+	LinkFecErrorsSymbols12                      // Exactly 12.
+	LinkFecErrorsSymbols13                      // Exactly 13.
+	LinkFecErrorsSymbols14                      // Exactly 14.
+	LinkFecErrorsSymbols15                      // Exactly 15.
+)
+
+// String returns the value as the label shows it.
+func (x LinkFecErrors) String() string {
+	return [...]string{"symbols_0", "symbols_1", "symbols_2", "symbols_3", "symbols_4", "symbols_5", "symbols_6", "symbols_7", "symbols_8", "symbols_9", "symbols_10", "symbols_11", "symbols_12", "symbols_13", "symbols_14", "symbols_15"}[x]
 }
 
 // NetworkIoDirection is network.io.direction: Which way the bytes went, seen from the device.
@@ -235,12 +359,15 @@ type LinkErrorType int
 const (
 	LinkErrorTypeReplay             LinkErrorType = iota // A packet was sent again.
 	LinkErrorTypeReplayRollover                          // The counter of replays ran over.
+	LinkErrorTypeReplayBackToBack                        // A packet was sent again right after it had been.
 	LinkErrorTypeRecovery                                // The link was trained again.
 	LinkErrorTypeRecoveryFailed                          // Training it again failed.
+	LinkErrorTypeCrc                                     // A packet failed its check sum.
 	LinkErrorTypeCrcFlit                                 // A control packet failed its check sum.
 	LinkErrorTypeCrcData                                 // A data packet failed its check sum.
 	LinkErrorTypeECCData                                 // A data packet had a memory error.
 	LinkErrorTypeMalformed                               // A packet made no sense.
+	LinkErrorTypeHeader                                  // The header of a packet did not match it.
 	LinkErrorTypeOverrun                                 // A receive buffer ran over.
 	LinkErrorTypeReceive                                 // Any error while receiving.
 	LinkErrorTypeRemote                                  // The other end reported an error.
@@ -264,7 +391,7 @@ const (
 
 // String returns the value as the label shows it.
 func (x LinkErrorType) String() string {
-	return [...]string{"replay", "replay_rollover", "recovery", "recovery_failed", "crc_flit", "crc_data", "ecc_data", "malformed", "overrun", "receive", "remote", "symbol", "effective", "correctable", "nonfatal", "fatal", "nak_received", "nak_sent", "receiver", "bad_tlp", "bad_dllp", "lcrc", "lane", "unsupported_request", "integrity", "discarded", "internal"}[x]
+	return [...]string{"replay", "replay_rollover", "replay_back_to_back", "recovery", "recovery_failed", "crc", "crc_flit", "crc_data", "ecc_data", "malformed", "header", "overrun", "receive", "remote", "symbol", "effective", "correctable", "nonfatal", "fatal", "nak_received", "nak_sent", "receiver", "bad_tlp", "bad_dllp", "lcrc", "lane", "unsupported_request", "integrity", "discarded", "internal"}[x]
 }
 
 // Sharing is gpu.sharing: Whether one or several hold the device.
@@ -336,6 +463,20 @@ const (
 // String returns the value as the label shows it.
 func (x RecoveryAction) String() string {
 	return [...]string{"none", "reset", "reboot", "drain_p2p", "drain_and_reset", "recover_imex", "unknown"}[x]
+}
+
+// RepairPart is gpu.repair.part: What is to be repaired.
+type RepairPart int
+
+// Values of gpu.repair.part.
+const (
+	RepairPartChannel RepairPart = iota // A channel of memory.
+	RepairPartTpc                       // A texture processing cluster.
+)
+
+// String returns the value as the label shows it.
+func (x RepairPart) String() string {
+	return [...]string{"channel", "tpc"}[x]
 }
 
 // RowRemapAvailability is gpu.row_remap.availability: How many spare rows a bank has left.

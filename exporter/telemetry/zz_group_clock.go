@@ -14,4 +14,7 @@ type Clock struct {
 	// Limit is gpu.clock.limit in Hz: Highest frequency the device supports, by clock.
 	// By gpu.clock.type.
 	Limit [4]metric.Value
+	// Application is gpu.clock.application in Hz: Frequency that applications are given, by clock, as it was set.
+	// By gpu.clock.type.
+	Application [4]metric.Value
 }

@@ -20,4 +20,18 @@ type ECC struct {
 	// LocationErrors is gpu.ecc.location.errors in {error}: Memory errors since the driver was loaded, by the memory that had them.
 	// By gpu.ecc.error.type, gpu.ecc.location.
 	LocationErrors [2][8]metric.Value
+	// LocationLifetimeErrors is gpu.ecc.location.lifetime.errors in {error}: Memory errors in the life of the board, by the memory that had them.
+	// By gpu.ecc.error.type, gpu.ecc.location.
+	LocationLifetimeErrors [2][8]metric.Value
+	// SramUncorrectedErrors is gpu.ecc.sram.uncorrected.errors in {error}: Uncorrected errors of memory on the chip since the driver was loaded, by how they were found.
+	// By gpu.ecc.sram.check.
+	SramUncorrectedErrors [2]metric.Value
+	// SramUncorrectedLifetimeErrors is gpu.ecc.sram.uncorrected.lifetime.errors in {error}: Uncorrected errors of memory on the chip in the life of the board, by how they were found.
+	// By gpu.ecc.sram.check.
+	SramUncorrectedLifetimeErrors [2]metric.Value
+	// SramUnitLifetimeErrors is gpu.ecc.sram.unit.lifetime.errors in {error}: Uncorrected errors of memory on the chip in the life of the board, by the unit that had them.
+	// By gpu.ecc.sram.unit.
+	SramUnitLifetimeErrors [5]metric.Value
+	// SramThresholdExceeded is gpu.ecc.sram.threshold.exceeded: Whether memory on the chip has had so many errors that the board is due for a field diagnosis: 1 or 0.
+	SramThresholdExceeded metric.Value
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/metric"
 )
 
-// Encoder is group encoder: Video encoder sessions.
+// Encoder is group encoder: Sessions that encode video or capture the screen.
 type Encoder struct {
 	// Sessions is gpu.encoder.sessions in {session}: Encoder sessions that are open.
 	Sessions metric.Value
@@ -14,4 +14,10 @@ type Encoder struct {
 	FrameRate metric.Value
 	// Latency is gpu.encoder.latency in s: Time one frame takes, averaged over all sessions.
 	Latency metric.Value
+	// CaptureSessions is gpu.capture.sessions in {session}: Frame buffer capture sessions that are open.
+	CaptureSessions metric.Value
+	// CaptureFrameRate is gpu.capture.frame.rate in Hz: Frames captured a second, averaged over all sessions.
+	CaptureFrameRate metric.Value
+	// CaptureLatency is gpu.capture.latency in s: Time capturing one frame takes, averaged over all sessions.
+	CaptureLatency metric.Value
 }

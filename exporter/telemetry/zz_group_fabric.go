@@ -22,6 +22,10 @@ type Fabric struct {
 	// Info is gpu.fabric.info: Which fabric the device has joined; always 1.
 	// By gpu.fabric.cluster, gpu.fabric.clique.
 	Info []metric.Keyed
+	// Error is gpu.fabric.error: Whether joining the fabric ended with an error: 1 or 0.
+	Error metric.Value
+	// PartitionAssigned is gpu.fabric.partition.assigned: Whether the device is in a partition of the fabric: 1 or 0.
+	PartitionAssigned metric.Value
 }
 
 // FabricInfoAttributes tell one reading of gpu.fabric.info from another.

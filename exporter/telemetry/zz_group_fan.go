@@ -13,6 +13,9 @@ type Fan struct {
 	// Speed is gpu.fan.speed in 1: Speed the fan is told to run at, as a share of its highest.
 	// By gpu.fan.
 	Speed []metric.Keyed
+	// RotationFrequency is gpu.fan.rotation.frequency in Hz: Turns a second of the fan, as it runs now.
+	// By gpu.fan.
+	RotationFrequency []metric.Keyed
 }
 
 // FanSpeedAttributes tell one reading of gpu.fan.speed from another.
@@ -22,6 +25,18 @@ type FanSpeedAttributes struct {
 
 // Labels makes the label set; do it once, not at each read.
 func (a FanSpeedAttributes) Labels() *metric.Labels {
+	return metric.NewLabels(
+		metric.Label{Name: "gpu_fan", Value: strconv.FormatInt(a.Fan, 10)},
+	)
+}
+
+// FanRotationFrequencyAttributes tell one reading of gpu.fan.rotation.frequency from another.
+type FanRotationFrequencyAttributes struct {
+	Fan int64 // The number of the fan.
+}
+
+// Labels makes the label set; do it once, not at each read.
+func (a FanRotationFrequencyAttributes) Labels() *metric.Labels {
 	return metric.NewLabels(
 		metric.Label{Name: "gpu_fan", Value: strconv.FormatInt(a.Fan, 10)},
 	)

@@ -10,6 +10,8 @@ import (
 type Links struct {
 	// Up is gpu.link.up: Whether the link works: 1 or 0.
 	Up metric.Value
+	// LowPower is gpu.link.low_power: Whether the link sleeps to save power: 1 or 0.
+	LowPower metric.Value
 	// Info is gpu.link.info: What is at the other end; always 1.
 	// By gpu.link.remote.type, gpu.link.remote.address.
 	Info []metric.Keyed
@@ -18,10 +20,19 @@ type Links struct {
 	Io [2]metric.Value
 	// Errors is gpu.link.errors in {error}: Errors on the link, by what went wrong.
 	// By gpu.link.error.type.
-	Errors [27]metric.Value
+	Errors [30]metric.Value
 	// BitError is gpu.link.bit_error in 1: Share of the bits received that were wrong, by where they are counted.
 	// By gpu.link.bit_error.type.
-	BitError [2]metric.Value
+	BitError [3]metric.Value
+	// Throughput is gpu.link.throughput in By/s: Bytes a second carried in a short window the driver waits for, by direction.
+	// By network.io.direction.
+	Throughput [2]metric.Value
+	// RetryBlocks is gpu.link.retry.blocks in {block}: Blocks sent under the link's physical retry, by whether it was for the first time.
+	// By gpu.link.retry.
+	RetryBlocks [2]metric.Value
+	// FecBlocks is gpu.link.fec.blocks in {block}: Blocks received, by how many wrong symbols the forward error correction mended in them.
+	// By gpu.link.fec.errors.
+	FecBlocks [16]metric.Value
 	// Speed is gpu.link.speed in By/s: Bytes a second the link can carry one way, as it runs now.
 	Speed metric.Value
 	// SpeedLimit is gpu.link.speed.limit in By/s: Bytes a second the link could carry one way at its best.

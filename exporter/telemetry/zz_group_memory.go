@@ -22,4 +22,6 @@ type Memory struct {
 	Bar1Usage metric.Value
 	// ProtectedUsage is gpu.memory.protected.usage in By: Memory in use that confidential computing protects.
 	ProtectedUsage metric.Value
+	// ProtectedLimit is gpu.memory.protected.limit in By: Memory that confidential computing can protect.
+	ProtectedLimit metric.Value
 }

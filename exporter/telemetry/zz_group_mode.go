@@ -15,4 +15,15 @@ type Mode struct {
 	MIGEnabled [2]metric.Value
 	// PersistenceEnabled is gpu.persistence.enabled: Whether the driver stays loaded when nobody uses the device: 1 or 0.
 	PersistenceEnabled metric.Value
+	// ComputeMode is gpu.compute.mode: Who may use the device at the same time: 1 for the mode that holds, 0 for the others.
+	// By gpu.compute.mode.
+	ComputeMode [5]metric.Value
+	// DisplayActive is gpu.display.active: Whether a display is drawn on: 1 or 0.
+	DisplayActive metric.Value
+	// AccountingEnabled is gpu.accounting.enabled: Whether the driver keeps accounts of processes: 1 or 0.
+	AccountingEnabled metric.Value
+	// ConfidentialComputeEnabled is gpu.confidential_compute.enabled: Whether confidential computing is on: 1 or 0.
+	ConfidentialComputeEnabled metric.Value
+	// C2cEnabled is gpu.c2c.enabled: Whether the chip to chip connection is on: 1 or 0.
+	C2cEnabled metric.Value
 }

@@ -15,4 +15,11 @@ type Power struct {
 	Limit [5]metric.Value
 	// Energy is gpu.energy in J: Energy the board has drawn since its driver was loaded.
 	Energy metric.Value
+	// Instant is gpu.power.instant in W: Power drawn at the instant of the read, by what draws it.
+	// By gpu.power.domain.
+	Instant [3]metric.Value
+	// Peak is gpu.power.peak in W: Highest of the driver's power samples of the last 60 seconds.
+	Peak metric.Value
+	// EdppMultiplier is gpu.power.edpp.multiplier in 1: Share of its peak current the board may draw.
+	EdppMultiplier metric.Value
 }

@@ -10,13 +10,22 @@ import (
 type Profiling struct {
 	// GrEngineActive is gpu.gr_engine.active in 1: Share of the window in which the graphics or compute engine was active.
 	GrEngineActive metric.Value
+	// GrEngineActiveTime is gpu.gr_engine.active.time in s: Seconds in which the graphics or compute engine was active, counted by the exporter.
+	GrEngineActiveTime metric.Value
 	// SMActive is gpu.sm.active in 1: Share of the window in which a multiprocessor had work, averaged over all of them.
 	SMActive metric.Value
+	// SMActiveTime is gpu.sm.active.time in s: Seconds in which a multiprocessor had work, averaged over all of them, counted by the exporter.
+	SMActiveTime metric.Value
 	// SMOccupancy is gpu.sm.occupancy in 1: Warps resident on the multiprocessors, as a share of the most they can hold.
 	SMOccupancy metric.Value
 	// PipeActive is gpu.pipe.active in 1: Share of the window in which a part of the chip computed.
 	// By gpu.pipe.
 	PipeActive [5]metric.Value
+	// PipeActiveTime is gpu.pipe.active.time in s: Seconds in which a part of the chip computed, counted by the exporter.
+	// By gpu.pipe.
+	PipeActiveTime [5]metric.Value
 	// DramActive is gpu.dram.active in 1: Share of the window in which data moved to or from device memory.
 	DramActive metric.Value
+	// DramActiveTime is gpu.dram.active.time in s: Seconds in which data moved to or from device memory, counted by the exporter.
+	DramActiveTime metric.Value
 }

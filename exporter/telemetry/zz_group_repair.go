@@ -15,6 +15,9 @@ type Repair struct {
 	RowRemapPending metric.Value
 	// RowRemapFailure is gpu.row_remap.failure: Whether a row could not be replaced: 1 or 0.
 	RowRemapFailure metric.Value
+	// RowRemapInactiveRows is gpu.row_remap.inactive.rows in {row}: Rows that are to be replaced by spare ones at the next reset, by what made it necessary.
+	// By gpu.ecc.error.type.
+	RowRemapInactiveRows [2]metric.Value
 	// RowRemapBanks is gpu.row_remap.banks in {bank}: Banks of memory by how many spare rows they have left.
 	// By gpu.row_remap.availability.
 	RowRemapBanks [5]metric.Value
@@ -26,6 +29,11 @@ type Repair struct {
 	// RecoveryAction is gpu.recovery.action: What the driver wants done: 1 for the action it asks for, 0 for the others.
 	// By gpu.recovery.action.
 	RecoveryAction [7]metric.Value
+	// Pending is gpu.repair.pending: Whether the part waits for a reset of the device to be repaired: 1 or 0.
+	// By gpu.repair.part.
+	Pending [2]metric.Value
+	// MemoryUnrepairable is gpu.memory.unrepairable: Whether the device has memory that can not be repaired: 1 or 0.
+	MemoryUnrepairable metric.Value
 	// HealthScore is gpu.health.score in 1: How healthy the exporter judges the device to be, from 0 to 1.
 	HealthScore metric.Value
 }

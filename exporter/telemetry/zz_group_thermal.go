@@ -16,4 +16,7 @@ type Thermal struct {
 	TemperatureLimit [4]metric.Value
 	// TemperatureMargin is gpu.temperature.margin in Cel: Degrees left before the board slows its clocks.
 	TemperatureMargin metric.Value
+	// TemperatureMarginLimit is gpu.temperature.margin.limit in Cel: What is left of gpu.temperature.margin when the board protects itself, by what it does then.
+	// By gpu.temperature.limit.type.
+	TemperatureMarginLimit [4]metric.Value
 }

@@ -17,4 +17,7 @@ type Throttle struct {
 	// Time is gpu.throttle.time in s: Seconds the cause held the clocks down since the driver was loaded.
 	// By gpu.throttle.cause.
 	Time [9]metric.Value
+	// PolicyTime is gpu.throttle.policy.time in s: Seconds a policy of the driver held the clocks below what was asked for, since the driver was loaded.
+	// By gpu.throttle.policy.
+	PolicyTime [6]metric.Value
 }

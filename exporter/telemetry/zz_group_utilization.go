@@ -17,4 +17,6 @@ type Utilization struct {
 	// MediaUtilization is gpu.media.utilization in 1: Share of the driver's last sample period in which a fixed-function engine worked.
 	// By gpu.media.engine.
 	MediaUtilization [4]metric.Value
+	// MmaStall is gpu.mma.stall in 1: Share of the time in which matrix units waited because of power.
+	MmaStall metric.Value
 }

@@ -17,6 +17,7 @@ type Device struct {
 	Fan         Fan               // spec/metrics/fan.yaml
 	Memory      Memory            // spec/metrics/memory.yaml
 	Mode        Mode              // spec/metrics/mode.yaml
+	Platform    Platform          // spec/metrics/platform.yaml
 	Power       Power             // spec/metrics/power.yaml
 	Presence    Presence          // spec/metrics/presence.yaml
 	Profiling   Profiling         // spec/metrics/profiling.yaml
@@ -88,6 +89,24 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.clock.application", Prom: "gpu_clock_application_hertz", Unit: "Hz", PromUnit: "hertz",
+			Help: "Frequency that applications are given, by clock, as it was set.",
+			Kind: metric.KindGauge, Scope: "device", Group: "clock", OptIn: true, Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_clock_type", Value: "graphics"}),
+				metric.NewLabels(metric.Label{Name: "gpu_clock_type", Value: "sm"}),
+				metric.NewLabels(metric.Label{Name: "gpu_clock_type", Value: "memory"}),
+				metric.NewLabels(metric.Label{Name: "gpu_clock_type", Value: "video"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Clock.Application[ClockTypeGraphics] },
+			func(x *Device) *metric.Value { return &x.Clock.Application[ClockTypeSM] },
+			func(x *Device) *metric.Value { return &x.Clock.Application[ClockTypeMemory] },
+			func(x *Device) *metric.Value { return &x.Clock.Application[ClockTypeVideo] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.ecc.errors", Prom: "gpu_ecc_errors_total", Unit: "{error}", PromUnit: "",
 			Help: "Memory errors since the driver was loaded.",
 			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml", "sim"},
@@ -132,7 +151,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.ecc.location.errors", Prom: "gpu_ecc_location_errors_total", Unit: "{error}", PromUnit: "",
 			Help: "Memory errors since the driver was loaded, by the memory that had them.",
-			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "dram"}),
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "sram"}),
@@ -188,9 +207,142 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.ecc.location.lifetime.errors", Prom: "gpu_ecc_location_lifetime_errors_total", Unit: "{error}", PromUnit: "",
+			Help: "Memory errors in the life of the board, by the memory that had them.",
+			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "dram"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "sram"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "l1_cache"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "l2_cache"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "register_file"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "texture_memory"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "shared_memory"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "cbu"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "dram"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "sram"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "l1_cache"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "l2_cache"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "register_file"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "texture_memory"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "shared_memory"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"}, metric.Label{Name: "gpu_ecc_location", Value: "cbu"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeCorrected][ECCLocationDram]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeCorrected][ECCLocationSram]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeCorrected][ECCLocationL1Cache]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeCorrected][ECCLocationL2Cache]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeCorrected][ECCLocationRegisterFile]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeCorrected][ECCLocationTextureMemory]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeCorrected][ECCLocationSharedMemory]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeCorrected][ECCLocationCbu]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeUncorrected][ECCLocationDram]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeUncorrected][ECCLocationSram]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeUncorrected][ECCLocationL1Cache]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeUncorrected][ECCLocationL2Cache]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeUncorrected][ECCLocationRegisterFile]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeUncorrected][ECCLocationTextureMemory]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeUncorrected][ECCLocationSharedMemory]
+			},
+			func(x *Device) *metric.Value {
+				return &x.ECC.LocationLifetimeErrors[ECCErrorTypeUncorrected][ECCLocationCbu]
+			},
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.ecc.sram.uncorrected.errors", Prom: "gpu_ecc_sram_uncorrected_errors_total", Unit: "{error}", PromUnit: "",
+			Help: "Uncorrected errors of memory on the chip since the driver was loaded, by how they were found.",
+			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_check", Value: "parity"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_check", Value: "secded"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.ECC.SramUncorrectedErrors[ECCSramCheckParity] },
+			func(x *Device) *metric.Value { return &x.ECC.SramUncorrectedErrors[ECCSramCheckSecded] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.ecc.sram.uncorrected.lifetime.errors", Prom: "gpu_ecc_sram_uncorrected_lifetime_errors_total", Unit: "{error}", PromUnit: "",
+			Help: "Uncorrected errors of memory on the chip in the life of the board, by how they were found.",
+			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_check", Value: "parity"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_check", Value: "secded"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.ECC.SramUncorrectedLifetimeErrors[ECCSramCheckParity] },
+			func(x *Device) *metric.Value { return &x.ECC.SramUncorrectedLifetimeErrors[ECCSramCheckSecded] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.ecc.sram.unit.lifetime.errors", Prom: "gpu_ecc_sram_unit_lifetime_errors_total", Unit: "{error}", PromUnit: "",
+			Help: "Uncorrected errors of memory on the chip in the life of the board, by the unit that had them.",
+			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_unit", Value: "l2"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_unit", Value: "sm"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_unit", Value: "pcie"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_unit", Value: "microcontroller"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_unit", Value: "other"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.ECC.SramUnitLifetimeErrors[ECCSramUnitL2] },
+			func(x *Device) *metric.Value { return &x.ECC.SramUnitLifetimeErrors[ECCSramUnitSM] },
+			func(x *Device) *metric.Value { return &x.ECC.SramUnitLifetimeErrors[ECCSramUnitPCIE] },
+			func(x *Device) *metric.Value { return &x.ECC.SramUnitLifetimeErrors[ECCSramUnitMicrocontroller] },
+			func(x *Device) *metric.Value { return &x.ECC.SramUnitLifetimeErrors[ECCSramUnitOther] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.ecc.sram.threshold.exceeded", Prom: "gpu_ecc_sram_threshold_exceeded", Unit: "", PromUnit: "",
+			Help: "Whether memory on the chip has had so many errors that the board is due for a field diagnosis: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "ecc", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.ECC.SramThresholdExceeded },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.encoder.sessions", Prom: "gpu_encoder_sessions", Unit: "{session}", PromUnit: "",
 			Help: "Encoder sessions that are open.",
-			Kind: metric.KindUpDownCounter, Scope: "device", Group: "encoder", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "encoder", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -201,7 +353,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.encoder.frame.rate", Prom: "gpu_encoder_frame_rate_hertz", Unit: "Hz", PromUnit: "hertz",
 			Help: "Frames encoded a second, averaged over all sessions.",
-			Kind: metric.KindGauge, Scope: "device", Group: "encoder", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "encoder", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -212,7 +364,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.encoder.latency", Prom: "gpu_encoder_latency_seconds", Unit: "s", PromUnit: "seconds",
 			Help: "Time one frame takes, averaged over all sessions.",
-			Kind: metric.KindGauge, Scope: "device", Group: "encoder", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "encoder", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -221,9 +373,42 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.capture.sessions", Prom: "gpu_capture_sessions", Unit: "{session}", PromUnit: "",
+			Help: "Frame buffer capture sessions that are open.",
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "encoder", OptIn: true, Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Encoder.CaptureSessions },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.capture.frame.rate", Prom: "gpu_capture_frame_rate_hertz", Unit: "Hz", PromUnit: "hertz",
+			Help: "Frames captured a second, averaged over all sessions.",
+			Kind: metric.KindGauge, Scope: "device", Group: "encoder", OptIn: true, Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Encoder.CaptureFrameRate },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.capture.latency", Prom: "gpu_capture_latency_seconds", Unit: "s", PromUnit: "seconds",
+			Help: "Time capturing one frame takes, averaged over all sessions.",
+			Kind: metric.KindGauge, Scope: "device", Group: "encoder", OptIn: true, Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Encoder.CaptureLatency },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.fabric.state", Prom: "gpu_fabric_state", Unit: "", PromUnit: "",
 			Help: "How far the device has joined the fabric: 1 for the state that holds, 0 for the others.",
-			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_fabric_state", Value: "not_supported"}),
 				metric.NewLabels(metric.Label{Name: "gpu_fabric_state", Value: "not_started"}),
@@ -241,7 +426,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.fabric.fault", Prom: "gpu_fabric_fault", Unit: "", PromUnit: "",
 			Help: "Whether something is wrong between the device and the fabric: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_fabric_fault", Value: "degraded_bandwidth"}),
 				metric.NewLabels(metric.Label{Name: "gpu_fabric_fault", Value: "route_recovery"}),
@@ -261,7 +446,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.fabric.health", Prom: "gpu_fabric_health", Unit: "", PromUnit: "",
 			Help: "How healthy the device's place in the fabric is: 1 for the state that holds, 0 for the others.",
-			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_fabric_health", Value: "healthy"}),
 				metric.NewLabels(metric.Label{Name: "gpu_fabric_health", Value: "limited"}),
@@ -288,17 +473,47 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.fabric.info", Prom: "gpu_fabric_info", Unit: "", PromUnit: "",
 			Help: "Which fabric the device has joined; always 1.",
-			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml"},
 		},
 		Keyed: func(x *Device) *[]metric.Keyed { return &x.Fabric.Info },
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.fabric.error", Prom: "gpu_fabric_error", Unit: "", PromUnit: "",
+			Help: "Whether joining the fabric ended with an error: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Fabric.Error },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.fabric.partition.assigned", Prom: "gpu_fabric_partition_assigned", Unit: "", PromUnit: "",
+			Help: "Whether the device is in a partition of the fabric: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Fabric.PartitionAssigned },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.fan.speed", Prom: "gpu_fan_speed_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Speed the fan is told to run at, as a share of its highest.",
-			Kind: metric.KindGauge, Scope: "device", Group: "fan", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "fan", Sources: []string{"nvml"},
 		},
 		Keyed: func(x *Device) *[]metric.Keyed { return &x.Fan.Speed },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.fan.rotation.frequency", Prom: "gpu_fan_rotation_frequency_hertz", Unit: "Hz", PromUnit: "hertz",
+			Help: "Turns a second of the fan, as it runs now.",
+			Kind: metric.KindGauge, Scope: "device", Group: "fan", Sources: []string{"nvml"},
+		},
+		Keyed: func(x *Device) *[]metric.Keyed { return &x.Fan.RotationFrequency },
 	},
 	{
 		Desc: &metric.Desc{
@@ -348,7 +563,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.memory.bar1.limit", Prom: "gpu_memory_bar1_limit_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Size of the window through which the host and other devices reach device memory.",
-			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -359,7 +574,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.memory.bar1.usage", Prom: "gpu_memory_bar1_usage_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Part of that window that is mapped.",
-			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -370,7 +585,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.memory.protected.usage", Prom: "gpu_memory_protected_usage_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Memory in use that confidential computing protects.",
-			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -379,9 +594,20 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.memory.protected.limit", Prom: "gpu_memory_protected_limit_bytes", Unit: "By", PromUnit: "bytes",
+			Help: "Memory that confidential computing can protect.",
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Memory.ProtectedLimit },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.performance.state", Prom: "gpu_performance_state", Unit: "", PromUnit: "",
 			Help: "Performance state, from 0 (fastest) to 15 (slowest).",
-			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -392,7 +618,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.mig.enabled", Prom: "gpu_mig_enabled", Unit: "", PromUnit: "",
 			Help: "Whether MIG is on, so that the device is used in partitions: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_mode_phase", Value: "current"}),
 				metric.NewLabels(metric.Label{Name: "gpu_mode_phase", Value: "pending"})},
@@ -406,12 +632,92 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.persistence.enabled", Prom: "gpu_persistence_enabled", Unit: "", PromUnit: "",
 			Help: "Whether the driver stays loaded when nobody uses the device: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
 			func(x *Device) *metric.Value { return &x.Mode.PersistenceEnabled },
 		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.compute.mode", Prom: "gpu_compute_mode", Unit: "", PromUnit: "",
+			Help: "Who may use the device at the same time: 1 for the mode that holds, 0 for the others.",
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_compute_mode", Value: "default"}),
+				metric.NewLabels(metric.Label{Name: "gpu_compute_mode", Value: "exclusive_thread"}),
+				metric.NewLabels(metric.Label{Name: "gpu_compute_mode", Value: "prohibited"}),
+				metric.NewLabels(metric.Label{Name: "gpu_compute_mode", Value: "exclusive_process"}),
+				metric.NewLabels(metric.Label{Name: "gpu_compute_mode", Value: "unknown"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Mode.ComputeMode[ComputeModeDefault] },
+			func(x *Device) *metric.Value { return &x.Mode.ComputeMode[ComputeModeExclusiveThread] },
+			func(x *Device) *metric.Value { return &x.Mode.ComputeMode[ComputeModeProhibited] },
+			func(x *Device) *metric.Value { return &x.Mode.ComputeMode[ComputeModeExclusiveProcess] },
+			func(x *Device) *metric.Value { return &x.Mode.ComputeMode[ComputeModeUnknown] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.display.active", Prom: "gpu_display_active", Unit: "", PromUnit: "",
+			Help: "Whether a display is drawn on: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Mode.DisplayActive },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.accounting.enabled", Prom: "gpu_accounting_enabled", Unit: "", PromUnit: "",
+			Help: "Whether the driver keeps accounts of processes: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Mode.AccountingEnabled },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.confidential_compute.enabled", Prom: "gpu_confidential_compute_enabled", Unit: "", PromUnit: "",
+			Help: "Whether confidential computing is on: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Mode.ConfidentialComputeEnabled },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.c2c.enabled", Prom: "gpu_c2c_enabled", Unit: "", PromUnit: "",
+			Help: "Whether the chip to chip connection is on: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Mode.C2cEnabled },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.platform.info", Prom: "gpu_platform_info", Unit: "", PromUnit: "",
+			Help: "Where the device sits in the machine and in its rack; always 1.",
+			Kind: metric.KindGauge, Scope: "device", Group: "platform", Sources: []string{"nvml"},
+		},
+		Keyed: func(x *Device) *[]metric.Keyed { return &x.Platform.Info },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.firmware.info", Prom: "gpu_firmware_info", Unit: "", PromUnit: "",
+			Help: "Which firmware and which settings the device runs with; always 1.",
+			Kind: metric.KindGauge, Scope: "device", Group: "platform", Sources: []string{"nvml"},
+		},
+		Keyed: func(x *Device) *[]metric.Keyed { return &x.Platform.FirmwareInfo },
 	},
 	{
 		Desc: &metric.Desc{
@@ -457,6 +763,44 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.power.instant", Prom: "gpu_power_instant_watts", Unit: "W", PromUnit: "watts",
+			Help: "Power drawn at the instant of the read, by what draws it.",
+			Kind: metric.KindGauge, Scope: "device", Group: "power", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_power_domain", Value: "device"}),
+				metric.NewLabels(metric.Label{Name: "gpu_power_domain", Value: "module"}),
+				metric.NewLabels(metric.Label{Name: "gpu_power_domain", Value: "memory"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Power.Instant[PowerDomainDevice] },
+			func(x *Device) *metric.Value { return &x.Power.Instant[PowerDomainModule] },
+			func(x *Device) *metric.Value { return &x.Power.Instant[PowerDomainMemory] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.power.peak", Prom: "gpu_power_peak_watts", Unit: "W", PromUnit: "watts",
+			Help: "Highest of the driver's power samples of the last 60 seconds.",
+			Kind: metric.KindGauge, Scope: "device", Group: "power", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Power.Peak },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.power.edpp.multiplier", Prom: "gpu_power_edpp_multiplier_ratio", Unit: "1", PromUnit: "ratio",
+			Help: "Share of its peak current the board may draw.",
+			Kind: metric.KindGauge, Scope: "device", Group: "power", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Power.EdppMultiplier },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.up", Prom: "gpu_up", Unit: "", PromUnit: "",
 			Help: "Whether the device answered the last read: 1 or 0; the reason is on gpu.state.",
 			Kind: metric.KindGauge, Scope: "device", Group: "presence", Sources: []string{"feed"},
@@ -496,7 +840,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.gr_engine.active", Prom: "gpu_gr_engine_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which the graphics or compute engine was active.",
-			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -505,9 +849,20 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.gr_engine.active.time", Prom: "gpu_gr_engine_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
+			Help: "Seconds in which the graphics or compute engine was active, counted by the exporter.",
+			Kind: metric.KindCounter, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Profiling.GrEngineActiveTime },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.sm.active", Prom: "gpu_sm_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which a multiprocessor had work, averaged over all of them.",
-			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -516,9 +871,20 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.sm.active.time", Prom: "gpu_sm_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
+			Help: "Seconds in which a multiprocessor had work, averaged over all of them, counted by the exporter.",
+			Kind: metric.KindCounter, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Profiling.SMActiveTime },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.sm.occupancy", Prom: "gpu_sm_occupancy_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Warps resident on the multiprocessors, as a share of the most they can hold.",
-			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -529,7 +895,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.pipe.active", Prom: "gpu_pipe_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which a part of the chip computed.",
-			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "tensor"}),
 				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp64"}),
@@ -547,13 +913,44 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.pipe.active.time", Prom: "gpu_pipe_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
+			Help: "Seconds in which a part of the chip computed, counted by the exporter.",
+			Kind: metric.KindCounter, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "tensor"}),
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp64"}),
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp32"}),
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp16"}),
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "integer"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Profiling.PipeActiveTime[PipeTensor] },
+			func(x *Device) *metric.Value { return &x.Profiling.PipeActiveTime[PipeFp64] },
+			func(x *Device) *metric.Value { return &x.Profiling.PipeActiveTime[PipeFp32] },
+			func(x *Device) *metric.Value { return &x.Profiling.PipeActiveTime[PipeFp16] },
+			func(x *Device) *metric.Value { return &x.Profiling.PipeActiveTime[PipeInteger] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.dram.active", Prom: "gpu_dram_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which data moved to or from device memory.",
-			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
 			func(x *Device) *metric.Value { return &x.Profiling.DramActive },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.dram.active.time", Prom: "gpu_dram_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
+			Help: "Seconds in which data moved to or from device memory, counted by the exporter.",
+			Kind: metric.KindCounter, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Profiling.DramActiveTime },
 		},
 	},
 	{
@@ -594,9 +991,23 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.row_remap.inactive.rows", Prom: "gpu_row_remap_inactive_rows", Unit: "{row}", PromUnit: "",
+			Help: "Rows that are to be replaced by spare ones at the next reset, by what made it necessary.",
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "repair", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}),
+				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Repair.RowRemapInactiveRows[ECCErrorTypeCorrected] },
+			func(x *Device) *metric.Value { return &x.Repair.RowRemapInactiveRows[ECCErrorTypeUncorrected] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.row_remap.banks", Prom: "gpu_row_remap_banks", Unit: "{bank}", PromUnit: "",
 			Help: "Banks of memory by how many spare rows they have left.",
-			Kind: metric.KindUpDownCounter, Scope: "device", Group: "repair", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "repair", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_row_remap_availability", Value: "max"}),
 				metric.NewLabels(metric.Label{Name: "gpu_row_remap_availability", Value: "high"}),
@@ -641,7 +1052,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.recovery.action", Prom: "gpu_recovery_action", Unit: "", PromUnit: "",
 			Help: "What the driver wants done: 1 for the action it asks for, 0 for the others.",
-			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_recovery_action", Value: "none"}),
 				metric.NewLabels(metric.Label{Name: "gpu_recovery_action", Value: "reset"}),
@@ -659,6 +1070,31 @@ var DeviceFamilies = []Family[Device]{
 			func(x *Device) *metric.Value { return &x.Repair.RecoveryAction[RecoveryActionDrainAndReset] },
 			func(x *Device) *metric.Value { return &x.Repair.RecoveryAction[RecoveryActionRecoverImex] },
 			func(x *Device) *metric.Value { return &x.Repair.RecoveryAction[RecoveryActionUnknown] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.repair.pending", Prom: "gpu_repair_pending", Unit: "", PromUnit: "",
+			Help: "Whether the part waits for a reset of the device to be repaired: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_repair_part", Value: "channel"}),
+				metric.NewLabels(metric.Label{Name: "gpu_repair_part", Value: "tpc"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Repair.Pending[RepairPartChannel] },
+			func(x *Device) *metric.Value { return &x.Repair.Pending[RepairPartTpc] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.memory.unrepairable", Prom: "gpu_memory_unrepairable", Unit: "", PromUnit: "",
+			Help: "Whether the device has memory that can not be repaired: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Repair.MemoryUnrepairable },
 		},
 	},
 	{
@@ -715,6 +1151,24 @@ var DeviceFamilies = []Family[Device]{
 		},
 		Rows: []func(*Device) *metric.Value{
 			func(x *Device) *metric.Value { return &x.Thermal.TemperatureMargin },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.temperature.margin.limit", Prom: "gpu_temperature_margin_limit_celsius", Unit: "Cel", PromUnit: "celsius",
+			Help: "What is left of gpu.temperature.margin when the board protects itself, by what it does then.",
+			Kind: metric.KindGauge, Scope: "device", Group: "thermal", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_temperature_limit_type", Value: "shutdown"}),
+				metric.NewLabels(metric.Label{Name: "gpu_temperature_limit_type", Value: "slowdown"}),
+				metric.NewLabels(metric.Label{Name: "gpu_temperature_limit_type", Value: "memory_max"}),
+				metric.NewLabels(metric.Label{Name: "gpu_temperature_limit_type", Value: "core_max"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Thermal.TemperatureMarginLimit[TemperatureLimitTypeShutdown] },
+			func(x *Device) *metric.Value { return &x.Thermal.TemperatureMarginLimit[TemperatureLimitTypeSlowdown] },
+			func(x *Device) *metric.Value { return &x.Thermal.TemperatureMarginLimit[TemperatureLimitTypeMemoryMax] },
+			func(x *Device) *metric.Value { return &x.Thermal.TemperatureMarginLimit[TemperatureLimitTypeCoreMax] },
 		},
 	},
 	{
@@ -793,6 +1247,28 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.throttle.policy.time", Prom: "gpu_throttle_policy_time_seconds_total", Unit: "s", PromUnit: "seconds",
+			Help: "Seconds a policy of the driver held the clocks below what was asked for, since the driver was loaded.",
+			Kind: metric.KindCounter, Scope: "device", Group: "throttle", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_throttle_policy", Value: "thermal"}),
+				metric.NewLabels(metric.Label{Name: "gpu_throttle_policy", Value: "board_limit"}),
+				metric.NewLabels(metric.Label{Name: "gpu_throttle_policy", Value: "low_utilization"}),
+				metric.NewLabels(metric.Label{Name: "gpu_throttle_policy", Value: "reliability"}),
+				metric.NewLabels(metric.Label{Name: "gpu_throttle_policy", Value: "application_clocks"}),
+				metric.NewLabels(metric.Label{Name: "gpu_throttle_policy", Value: "base_clocks"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Throttle.PolicyTime[ThrottlePolicyThermal] },
+			func(x *Device) *metric.Value { return &x.Throttle.PolicyTime[ThrottlePolicyBoardLimit] },
+			func(x *Device) *metric.Value { return &x.Throttle.PolicyTime[ThrottlePolicyLowUtilization] },
+			func(x *Device) *metric.Value { return &x.Throttle.PolicyTime[ThrottlePolicyReliability] },
+			func(x *Device) *metric.Value { return &x.Throttle.PolicyTime[ThrottlePolicyApplicationClocks] },
+			func(x *Device) *metric.Value { return &x.Throttle.PolicyTime[ThrottlePolicyBaseClocks] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.utilization", Prom: "gpu_utilization_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the driver's last sample period in which a kernel ran.",
 			Kind: metric.KindGauge, Scope: "device", Group: "utilization", Sources: []string{"nvml", "sim"},
@@ -840,6 +1316,17 @@ var DeviceFamilies = []Family[Device]{
 			func(x *Device) *metric.Value { return &x.Utilization.MediaUtilization[MediaEngineDecoder] },
 			func(x *Device) *metric.Value { return &x.Utilization.MediaUtilization[MediaEngineJPEG] },
 			func(x *Device) *metric.Value { return &x.Utilization.MediaUtilization[MediaEngineOFA] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.mma.stall", Prom: "gpu_mma_stall_ratio", Unit: "1", PromUnit: "ratio",
+			Help: "Share of the time in which matrix units waited because of power.",
+			Kind: metric.KindGauge, Scope: "device", Group: "utilization", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Utilization.MmaStall },
 		},
 	},
 	{

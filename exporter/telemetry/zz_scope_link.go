@@ -33,7 +33,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.up", Prom: "gpu_link_up", Unit: "", PromUnit: "",
 			Help: "Whether the link works: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -42,9 +42,20 @@ var LinkFamilies = []Family[Link]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.link.low_power", Prom: "gpu_link_low_power", Unit: "", PromUnit: "",
+			Help: "Whether the link sleeps to save power: 1 or 0.",
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Link) *metric.Value{
+			func(x *Link) *metric.Value { return &x.Links.LowPower },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.link.info", Prom: "gpu_link_info", Unit: "", PromUnit: "",
 			Help: "What is at the other end; always 1.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
 		},
 		Keyed: func(x *Link) *[]metric.Keyed { return &x.Links.Info },
 	},
@@ -52,7 +63,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.io", Prom: "gpu_link_io_bytes_total", Unit: "By", PromUnit: "bytes",
 			Help: "Bytes carried, by direction.",
-			Kind: metric.KindCounter, Scope: "link", Group: "links", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "link", Group: "links", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "network_io_direction", Value: "transmit"}),
 				metric.NewLabels(metric.Label{Name: "network_io_direction", Value: "receive"})},
@@ -66,16 +77,19 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.errors", Prom: "gpu_link_errors_total", Unit: "{error}", PromUnit: "",
 			Help: "Errors on the link, by what went wrong.",
-			Kind: metric.KindCounter, Scope: "link", Group: "links", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "link", Group: "links", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "replay"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "replay_rollover"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "replay_back_to_back"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "recovery"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "recovery_failed"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "crc"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "crc_flit"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "crc_data"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "ecc_data"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "malformed"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "header"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "overrun"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "receive"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "remote"}),
@@ -99,12 +113,15 @@ var LinkFamilies = []Family[Link]{
 		Rows: []func(*Link) *metric.Value{
 			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeReplay] },
 			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeReplayRollover] },
+			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeReplayBackToBack] },
 			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeRecovery] },
 			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeRecoveryFailed] },
+			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeCrc] },
 			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeCrcFlit] },
 			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeCrcData] },
 			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeECCData] },
 			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeMalformed] },
+			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeHeader] },
 			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeOverrun] },
 			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeReceive] },
 			func(x *Link) *metric.Value { return &x.Links.Errors[LinkErrorTypeRemote] },
@@ -130,21 +147,93 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.bit_error", Prom: "gpu_link_bit_error_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the bits received that were wrong, by where they are counted.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_link_bit_error_type", Value: "effective"}),
-				metric.NewLabels(metric.Label{Name: "gpu_link_bit_error_type", Value: "symbol"})},
+				metric.NewLabels(metric.Label{Name: "gpu_link_bit_error_type", Value: "symbol"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_bit_error_type", Value: "raw"})},
 		},
 		Rows: []func(*Link) *metric.Value{
 			func(x *Link) *metric.Value { return &x.Links.BitError[LinkBitErrorTypeEffective] },
 			func(x *Link) *metric.Value { return &x.Links.BitError[LinkBitErrorTypeSymbol] },
+			func(x *Link) *metric.Value { return &x.Links.BitError[LinkBitErrorTypeRaw] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.link.throughput", Prom: "gpu_link_throughput_bytes_per_second", Unit: "By/s", PromUnit: "bytes_per_second",
+			Help: "Bytes a second carried in a short window the driver waits for, by direction.",
+			Kind: metric.KindGauge, Scope: "link", Group: "links", OptIn: true, Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "network_io_direction", Value: "transmit"}),
+				metric.NewLabels(metric.Label{Name: "network_io_direction", Value: "receive"})},
+		},
+		Rows: []func(*Link) *metric.Value{
+			func(x *Link) *metric.Value { return &x.Links.Throughput[NetworkIoDirectionTransmit] },
+			func(x *Link) *metric.Value { return &x.Links.Throughput[NetworkIoDirectionReceive] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.link.retry.blocks", Prom: "gpu_link_retry_blocks_total", Unit: "{block}", PromUnit: "",
+			Help: "Blocks sent under the link's physical retry, by whether it was for the first time.",
+			Kind: metric.KindCounter, Scope: "link", Group: "links", OptIn: true, Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_link_retry", Value: "first"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_retry", Value: "again"})},
+		},
+		Rows: []func(*Link) *metric.Value{
+			func(x *Link) *metric.Value { return &x.Links.RetryBlocks[LinkRetryFirst] },
+			func(x *Link) *metric.Value { return &x.Links.RetryBlocks[LinkRetryAgain] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.link.fec.blocks", Prom: "gpu_link_fec_blocks_total", Unit: "{block}", PromUnit: "",
+			Help: "Blocks received, by how many wrong symbols the forward error correction mended in them.",
+			Kind: metric.KindCounter, Scope: "link", Group: "links", OptIn: true, Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_0"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_1"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_2"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_3"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_4"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_5"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_6"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_7"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_8"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_9"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_10"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_11"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_12"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_13"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_14"}),
+				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_15"})},
+		},
+		Rows: []func(*Link) *metric.Value{
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols0] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols1] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols2] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols3] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols4] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols5] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols6] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols7] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols8] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols9] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols10] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols11] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols12] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols13] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols14] },
+			func(x *Link) *metric.Value { return &x.Links.FecBlocks[LinkFecErrorsSymbols15] },
 		},
 	},
 	{
 		Desc: &metric.Desc{
 			Name: "gpu.link.speed", Prom: "gpu_link_speed_bytes_per_second", Unit: "By/s", PromUnit: "bytes_per_second",
 			Help: "Bytes a second the link can carry one way, as it runs now.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -155,7 +244,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.speed.limit", Prom: "gpu_link_speed_limit_bytes_per_second", Unit: "By/s", PromUnit: "bytes_per_second",
 			Help: "Bytes a second the link could carry one way at its best.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -166,7 +255,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.generation", Prom: "gpu_link_generation", Unit: "", PromUnit: "",
 			Help: "Generation the link runs at; PCI Express lowers it when idle.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -177,7 +266,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.generation.limit", Prom: "gpu_link_generation_limit", Unit: "", PromUnit: "",
 			Help: "Highest generation both ends can run at.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -188,7 +277,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.width", Prom: "gpu_link_width", Unit: "{lane}", PromUnit: "",
 			Help: "Lanes in use.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -199,7 +288,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.width.limit", Prom: "gpu_link_width_limit", Unit: "{lane}", PromUnit: "",
 			Help: "Lanes there are.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{

@@ -34,7 +34,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.multiprocessors", Prom: "gpu_partition_multiprocessors", Unit: "{multiprocessor}", PromUnit: "",
 			Help: "Streaming multiprocessors of the partition.",
-			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -45,7 +45,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.slices", Prom: "gpu_partition_slices", Unit: "{slice}", PromUnit: "",
 			Help: "Compute slices of the device that the partition has.",
-			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -56,7 +56,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.memory.limit", Prom: "gpu_partition_memory_limit_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Memory the partition has.",
-			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -67,7 +67,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.memory.usage", Prom: "gpu_partition_memory_usage_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Memory of the partition taken by programs, without what the driver reserves.",
-			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -78,7 +78,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.memory.free", Prom: "gpu_partition_memory_free_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Memory of the partition nobody uses.",
-			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -89,7 +89,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.memory.reserved", Prom: "gpu_partition_memory_reserved_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Memory of the partition the driver and the firmware keep for themselves.",
-			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -100,7 +100,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.gr_engine.active", Prom: "gpu_partition_gr_engine_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which the graphics or compute engine was active.",
-			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -109,9 +109,20 @@ var PartitionFamilies = []Family[Partition]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.partition.gr_engine.active.time", Prom: "gpu_partition_gr_engine_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
+			Help: "Seconds in which the graphics or compute engine was active, counted by the exporter.",
+			Kind: metric.KindCounter, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Partition) *metric.Value{
+			func(x *Partition) *metric.Value { return &x.Profiling.GrEngineActiveTime },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.partition.sm.active", Prom: "gpu_partition_sm_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which a multiprocessor had work, averaged over all of them.",
-			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -120,9 +131,20 @@ var PartitionFamilies = []Family[Partition]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.partition.sm.active.time", Prom: "gpu_partition_sm_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
+			Help: "Seconds in which a multiprocessor had work, averaged over all of them, counted by the exporter.",
+			Kind: metric.KindCounter, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Partition) *metric.Value{
+			func(x *Partition) *metric.Value { return &x.Profiling.SMActiveTime },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.partition.sm.occupancy", Prom: "gpu_partition_sm_occupancy_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Warps resident on the multiprocessors, as a share of the most they can hold.",
-			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -133,7 +155,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.pipe.active", Prom: "gpu_partition_pipe_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which a part of the chip computed.",
-			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "tensor"}),
 				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp64"}),
@@ -151,13 +173,44 @@ var PartitionFamilies = []Family[Partition]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.partition.pipe.active.time", Prom: "gpu_partition_pipe_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
+			Help: "Seconds in which a part of the chip computed, counted by the exporter.",
+			Kind: metric.KindCounter, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "tensor"}),
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp64"}),
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp32"}),
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp16"}),
+				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "integer"})},
+		},
+		Rows: []func(*Partition) *metric.Value{
+			func(x *Partition) *metric.Value { return &x.Profiling.PipeActiveTime[PipeTensor] },
+			func(x *Partition) *metric.Value { return &x.Profiling.PipeActiveTime[PipeFp64] },
+			func(x *Partition) *metric.Value { return &x.Profiling.PipeActiveTime[PipeFp32] },
+			func(x *Partition) *metric.Value { return &x.Profiling.PipeActiveTime[PipeFp16] },
+			func(x *Partition) *metric.Value { return &x.Profiling.PipeActiveTime[PipeInteger] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.partition.dram.active", Prom: "gpu_partition_dram_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which data moved to or from device memory.",
-			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
 			func(x *Partition) *metric.Value { return &x.Profiling.DramActive },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.partition.dram.active.time", Prom: "gpu_partition_dram_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
+			Help: "Seconds in which data moved to or from device memory, counted by the exporter.",
+			Kind: metric.KindCounter, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Partition) *metric.Value{
+			func(x *Partition) *metric.Value { return &x.Profiling.DramActiveTime },
 		},
 	},
 }

@@ -47,6 +47,16 @@ func (s *Scope) AllAttributes() []*Attribute {
 	return append(slices.Clone(s.Within.AllAttributes()), s.Attributes...)
 }
 
+// Sort is the enum that tells what sort of part each thing of the scope is, or nil.
+func (s *Scope) Sort() *Attribute {
+	for _, a := range s.Attributes {
+		if s.Within != nil && a.Closed() {
+			return a
+		}
+	}
+	return nil
+}
+
 // Source is something that reads metrics.
 type Source struct {
 	schema.Source

@@ -112,8 +112,8 @@ func (r *resolver) checkRef(m *Metric, ref schema.Named[schema.SourceRef]) {
 			unknown = true
 		}
 	}
-	// A call may read the members that no numbered field gives.
-	both := slices.Equal(where, []string{"call", "fields"})
+	// A call may read the members, or the sorts of link, that no numbered field gives.
+	both := slices.Equal(where, []string{"call", "fields"}) || slices.Equal(where, []string{"call", "field"}) && m.Scope.Name == "link"
 	if !unknown && !both && (len(where) == 0 && len(src.Keys) > 0 || len(where) > 1) {
 		bad("wants exactly one of %s", strings.Join(src.Keys, ", "))
 	}
@@ -126,56 +126,12 @@ func (r *resolver) checkRef(m *Metric, ref schema.Named[schema.SourceRef]) {
 	if len(m.Attributes) < len(m.Metric.Attributes) {
 		return // an attribute is unknown, which is fault enough
 	}
-	if len(ref.Value.Field) > 0 && len(m.Attributes) > 0 {
+	if len(ref.Value.Field) > 0 && len(m.Attributes) > 0 && ref.Value.States == nil {
 		bad("field reads one number, and the metric has attributes; write fields")
 	}
+	r.checkStates(m, ref)
 	r.checkVersions(m, ref, schema.Named[schema.FieldID]{Pos: ref.Pos, Key: "field", Value: ref.Value.Field})
 	if len(ref.Value.Fields) > 0 {
 		r.checkFields(m, ref)
-	}
-}
-
-func (r *resolver) checkFields(m *Metric, ref schema.Named[schema.SourceRef]) {
-	if len(m.Attributes) != 1 || !m.Attributes[0].Closed() {
-		r.faults.Add(ref.Pos, "%s: source %s: fields wants exactly one enum attribute", m.Name, ref.Key)
-		return
-	}
-	var ids []string
-	for _, member := range m.Attributes[0].Members {
-		ids = append(ids, member.ID)
-	}
-	if ref.Value.Call != "" && len(ref.Value.Fields) >= len(ids) {
-		r.faults.Add(ref.Pos, "%s: source %s: fields give every member, so call reads none", m.Name, ref.Key)
-	}
-	for _, f := range ref.Value.Fields {
-		if !slices.Contains(ids, f.Key) {
-			r.faults.Add(f.Pos, "%s: source %s: %q is no member of %s%s", m.Name, ref.Key, f.Key, m.Attributes[0].Key, spell.Suggest(f.Key, ids))
-		}
-		if len(f.Value) == 0 {
-			r.faults.Add(f.Pos, "%s: source %s: %s has no number", m.Name, ref.Key, f.Key)
-		}
-		r.checkVersions(m, ref, f)
-	}
-}
-
-// checkVersions wants ranges of driver versions that do not meet.
-func (r *resolver) checkVersions(m *Metric, ref schema.Named[schema.SourceRef], f schema.Named[schema.FieldID]) {
-	type span struct{ first, last int }
-	var before []span
-	for _, v := range f.Value {
-		first, last, err := DriverRange(v.Driver)
-		if err != nil {
-			r.faults.Add(f.Pos, "%s: source %s: %s: %v", m.Name, ref.Key, f.Key, err)
-			continue
-		}
-		if last == 0 {
-			last = math.MaxInt
-		}
-		for _, b := range before {
-			if first <= b.last && b.first <= last {
-				r.faults.Add(f.Pos, "%s: source %s: %s: driver range %q meets another", m.Name, ref.Key, f.Key, v.Driver)
-			}
-		}
-		before = append(before, span{first, last})
 	}
 }

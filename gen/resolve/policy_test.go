@@ -16,6 +16,8 @@ const (
 	demo       = "metrics/engine-demo.yaml"
 	events     = "metrics/events.yaml"
 	pause      = "metrics/pause.yaml"
+	links      = "metrics/links.yaml"
+	feeling    = "metrics/feeling.yaml"
 	power      = "metrics/power.yaml"
 	shared     = "metrics/shared.yaml"
 )
@@ -139,6 +141,15 @@ spec/metrics/power.yaml:26: gpu.power.limit: source driver: fields wants exactly
 		{power, "driver: <590", "driver: 590 up", `spec/metrics/power.yaml:30: gpu.power.limit: source driver: max: driver range "590 up" is none of "575-589", ">=590", "<575"`},
 		{power, "driver: <590", "driver: 589-600", `spec/metrics/power.yaml:30: gpu.power.limit: source driver: max: driver range ">=590" meets another`},
 		{power, "driver: 500-589", "driver: 400-589", `spec/metrics/power.yaml:13: gpu.power.draw: source driver: field: driver range "400-589" meets another`},
+		{power, "id: 188", "id: 188, link: bus", `spec/metrics/power.yaml:30: gpu.power.limit: source driver: max: link: the scope device has no sorts of link`},
+		{power, "id: 188", "id: 188, instead: true", `spec/metrics/power.yaml:30: gpu.power.limit: source driver: max: the first number is read instead of none`},
+		{power, "id: 188", "id: 188, scale: -1", `spec/metrics/power.yaml:30: gpu.power.limit: source driver: max: scale -1 is no positive number`},
+		{links, "link: bus, ", "", `spec/metrics/links.yaml:10: gpu.link.io: source driver: field: wants link: which sort of link has it`},
+		{links, "link: bus", "link: buss", `spec/metrics/links.yaml:10: gpu.link.io: source driver: field: "buss" is no member of gpu.link.type; did you mean "bus"?`},
+		{links, ", instead: true", "", `spec/metrics/links.yaml:10: gpu.link.io: source driver: field: driver range "" meets another`},
+		{links, "as: errorRate", "as: error-rate", `spec/metrics/links.yaml:17: gpu.link.quality: source driver: encoder: as: "error-rate" is no name of a function`},
+		{feeling, "[calm, cross]", "[calm, crss]", `spec/metrics/feeling.yaml:11: gpu.mood: source driver: "crss" is no member of gpu.mood; did you mean "cross"?`},
+		{feeling, "field: 230,", "event: Mood,", `spec/metrics/feeling.yaml:11: gpu.mood: source driver: states wants a field and exactly one enum attribute`},
 		// Twins and deprecations.
 		{power, "{name: hw.power,", "{name: HW power,", `spec/metrics/power.yaml:16: gpu.power.draw: semconv: "HW power" is no OpenTelemetry name`},
 		{power, "{hw.type: gpu}", "{hw type: gpu}", `spec/metrics/power.yaml:16: gpu.power.draw: semconv: "hw type" is no OpenTelemetry name`},
@@ -186,6 +197,6 @@ func TestLabels(t *testing.T) {
 	refusedRoot(t, "15 labels", `spec/metrics/power.yaml:6: gpu.power.draw: 15 labels; at most 14
 spec/metrics/power.yaml:14: gpu.power.draw: source driver: field reads one number, and the metric has attributes; write fields`, root)
 	change(12)
-	refusedRoot(t, "14 labels", `spec/attributes.yaml:62: gpu.more12: no metric has this attribute
+	refusedRoot(t, "14 labels", `spec/attributes.yaml:80: gpu.more12: no metric has this attribute
 spec/metrics/power.yaml:14: gpu.power.draw: source driver: field reads one number, and the metric has attributes; write fields`, root)
 }

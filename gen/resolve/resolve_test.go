@@ -26,6 +26,7 @@ func TestSample(t *testing.T) {
 	want := []name{
 		{"device", "gpu.events", "gpu_events_total", "", "Events.Events", false, false, 5},
 		{"device", "gpu.events.lost", "gpu_events_lost_total", "", "Events.Lost", true, false, 2},
+		{"device", "gpu.mood", "gpu_mood", "", "Feeling.Mood", true, false, 3},
 		{"device", "gpu.power.draw", "gpu_power_draw_watts", "watts", "Power.Draw", true, false, 2},
 		{"device", "gpu.power.limit", "gpu_power_limit_watts", "watts", "Power.Limit", true, false, 3},
 		{"device", "gpu.memory.usage", "gpu_memory_usage_bytes", "bytes", "Shared.MemoryUsage", true, false, 2},
@@ -35,6 +36,8 @@ func TestSample(t *testing.T) {
 		{"self", "gpumeter.build.info", "gpumeter_build_info", "", "EngineDemo.BuildInfo", false, false, 1},
 		{"self", "gpumeter.wait.duration", "gpumeter_wait_duration_seconds", "seconds", "EngineDemo.WaitDuration", false, true, 2},
 		{"self", "go.pause.duration", "go_pause_duration_seconds", "seconds", "Pause.Duration", false, false, 0},
+		{"link", "gpu.link.io", "gpu_link_io_bytes_total", "bytes", "Links.Io", true, false, 3},
+		{"link", "gpu.link.quality", "gpu_link_quality_ratio", "ratio", "Links.Quality", true, false, 4},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(name{})); diff != "" {
 		t.Error(diff)
@@ -50,7 +53,7 @@ func TestSample(t *testing.T) {
 	if limit.MemberName(2) != "LimitTypeHWMax" || limit.IsAdditive() || !m.Attributes[4].IsAdditive() || limit.Label != "gpu_limit_type" {
 		t.Errorf("attribute %+v", limit)
 	}
-	if len(driver.Metrics) != 7 {
+	if len(driver.Metrics) != 10 {
 		t.Errorf("source driver reads %d metrics", len(driver.Metrics))
 	}
 	if diff := cmp.Diff([]string{"x_seconds", "x_seconds_bucket", "x_seconds_sum", "x_seconds_count"},

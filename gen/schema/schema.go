@@ -128,6 +128,7 @@ type SourceRef struct {
 	File   string       `yaml:"file" doc:"A path below the device's directory; needs no code."`
 	Column string       `yaml:"column" doc:"A column of the tool's output; needs no code."`
 	Metric string       `yaml:"metric" doc:"A foreign metric's name; needs no code."`
+	States []string     `yaml:"states" doc:"What the numbers 0, 1, 2 … of a field mean: members of the metric's enum attribute, of which the one that holds is 1. Other numbers are the member unknown."`
 	Scale  float64      `yaml:"scale" doc:"Multiplies the raw number into the spec's unit. Default 1."`
 	Note   string       `yaml:"note" doc:"What the reader should know: generations, windows, limits."`
 }
@@ -150,14 +151,19 @@ func (r SourceRef) Where() []string {
 	return keys
 }
 
-// FieldID is a field's number, which may differ by driver version.
-// It is written as a number, or as a list of versions.
+// FieldID is a field's number, which may differ by driver version and by sort of link.
+// It is written as a number, or as a list.
 type FieldID []FieldVersion
 
 // FieldVersion is a field's number in a range of driver versions.
 type FieldVersion struct {
-	Driver string `yaml:"driver" doc:"Major versions: \"575-589\", \">=590\", \"<575\"; empty for all."`
-	ID     uint32 `yaml:"id" need:"true" doc:"The number."`
+	Driver  string  `yaml:"driver" doc:"Major versions: \"575-589\", \">=590\", \"<575\"; empty for all."`
+	Link    string  `yaml:"link" doc:"The sort of link that has it: a member of gpu.link.type. Needed in the scope link."`
+	ID      uint32  `yaml:"id" need:"true" doc:"The number."`
+	Part    uint32  `yaml:"part" doc:"Which part of the device is meant, where the driver numbers parts. Default 0."`
+	Scale   float64 `yaml:"scale" doc:"Multiplies the raw number, in place of the metric's scale."`
+	As      string  `yaml:"as" doc:"The function of the source that makes sense of the raw number, where it is not plain."`
+	Instead bool    `yaml:"instead" doc:"Taken where the device does not know the numbers before it."`
 }
 
 // Twin is an official metric of the same meaning.

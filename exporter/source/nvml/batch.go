@@ -10,86 +10,154 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/metric"
 )
 
-// batch asks for all numbered fields of a device in one call. Its buffer is used again each time.
-type batch struct {
-	asked  []field
-	absent []field // of the spec, but not of this driver
-	values []nvml.FieldValue
-	before []float64 // what each counter of seconds said last
+// batch asks for the numbered fields of a device, or of its links, in one call. Its buffers are
+// used again each time.
+type batch[T any] struct {
 	uptime func() time.Duration
+	absent []field[T] // of the spec, but not of this driver
+	asked  []item[T]  // in the order of the spec, a reading's alternatives side by side
+	values []nvml.FieldValue
+	on     []int // which of asked each of values is of
+	stale  bool  // on is to be made again
 }
 
-func newBatch(table []field, driver int, uptime func() time.Duration) batch {
-	b := batch{uptime: uptime}
-	for _, f := range table {
-		if f.of(driver) {
-			b.asked = append(b.asked, f)
-		} else {
-			b.absent = append(b.absent, f)
+// item is a field of one target: the device itself, or one of its links.
+type item[T any] struct {
+	*field[T]
+	target int
+	scope  uint32
+	answer answer
+	count  counter
+}
+
+// mostFields is how many fields one call asks for: no more than other tools are known to.
+const mostFields = 256
+
+func newBatch[T any](uptime func() time.Duration) batch[T] {
+	return batch[T]{uptime: uptime, stale: true}
+}
+
+// add asks for the fields of the table that the driver knows, of one more target.
+func (b *batch[T]) add(table []field[T], driver, target int, scope uint32, of func(*field[T]) bool) {
+	for i := range table {
+		f := &table[i]
+		switch {
+		case !of(f):
+		case f.of(driver):
+			b.asked = append(b.asked, item[T]{field: f, target: target, scope: scope + f.part})
+		case target == 0:
+			b.absent = append(b.absent, *f)
 		}
 	}
-	b.values = make([]nvml.FieldValue, len(b.asked))
-	b.before = make([]float64, len(b.asked))
-	return b
+	b.stale = true
 }
 
-func (b *batch) read(p *pass) {
-	if p.down != nil {
+// forget asks again for what was refused.
+func (b *batch[T]) forget() {
+	for i := range b.asked {
+		b.asked[i].answer = answer{}
+	}
+	b.stale = true
+}
+
+// choose makes the list of what is asked: not what was refused.
+func (b *batch[T]) choose() {
+	b.stale = false
+	b.on = b.on[:0]
+	for i := range b.asked {
+		if !b.asked[i].answer.off {
+			b.on = append(b.on, i)
+		}
+	}
+	b.values = make([]nvml.FieldValue, len(b.on))
+}
+
+// read fills the targets, of which to returns each.
+func (b *batch[T]) read(p *pass, to func(target int) *T) {
+	if p.down != nil || len(b.asked)+len(b.absent) == 0 {
 		return
 	}
 	for i := range b.absent { // first, as another number may give the same reading
-		b.absent[i].to(p.out).Fail(metric.Unsupported)
-	}
-	if len(b.asked) == 0 {
-		return
+		b.absent[i].fail(to(0), metric.Unsupported)
 	}
 	for i := range b.asked {
-		// An entry the driver leaves alone must not look like an answer.
-		b.values[i] = nvml.FieldValue{FieldId: b.asked[i].id, NvmlReturn: uint32(nvml.ERROR_NO_DATA)}
-	}
-	if why := p.why(p.h.dev.GetFieldValues(b.values)); why != nil {
-		for i := range b.asked {
-			b.asked[i].to(p.out).Fail(why)
+		if b.asked[i].answer.off {
+			b.asked[i].fail(to(b.asked[i].target), metric.Unsupported)
 		}
+	}
+	if b.stale {
+		b.choose()
+	}
+	for first := 0; first < len(b.on); first += mostFields {
+		b.ask(p, first, min(first+mostFields, len(b.on)), to)
+	}
+}
+
+// ask makes one call.
+func (b *batch[T]) ask(p *pass, first, end int, to func(int) *T) {
+	values, on := b.values[first:end], b.on[first:end]
+	for i, k := range on {
+		// An entry the driver leaves alone must not look like an answer.
+		values[i] = nvml.FieldValue{FieldId: b.asked[k].id, ScopeId: b.asked[k].scope, NvmlReturn: uint32(nvml.ERROR_NO_DATA)}
+	}
+	_, why := call(p, askFields, 0, func() (struct{}, nvml.Return) { return struct{}{}, p.dev.GetFieldValues(values) })
+	if why == metric.Unread {
 		return
 	}
-	for i := range b.values {
-		v, why := b.asked[i].to(p.out), p.why(nvml.Return(b.values[i].NvmlReturn))
+	for i, k := range on {
+		x := &b.asked[k]
 		if why != nil {
-			v.Fail(why)
+			x.fail(to(x.target), why)
 			continue
 		}
-		b.put(i, v)
+		b.take(p, x, &values[i], to(x.target))
 	}
 }
 
-// put keeps one answer that the driver says is good.
-func (b *batch) put(i int, v *metric.Value) {
-	f, kind := &b.asked[i], nvml.ValueType(b.values[i].ValueType)
-	n, ok := union(b.values[i].Value).decode(kind)
-	n *= f.scale
-	ok = ok && plausible(f.unit, n)
-	if f.counter && kind == nvml.VALUE_TYPE_DOUBLE { // nothing counts in fractions
-		ok = false
+// take keeps one answer. Of the numbers for one reading, the first that the device knows is it.
+func (b *batch[T]) take(p *pass, x *item[T], v *nvml.FieldValue, out *T) {
+	ret := nvml.Return(v.NvmlReturn)
+	if ret == nvml.ERROR_INVALID_ARGUMENT { // the number is all there is to refuse
+		ret = nvml.ERROR_NOT_SUPPORTED
 	}
-	if f.counter && f.unit == seconds {
-		ok = b.time(i, n, kind) && ok
+	why := p.why(&x.answer, ret)
+	b.stale = b.stale || x.answer.off
+	if x.instead && x.to(out).Why() != metric.Unsupported && x.to(out).Why() != metric.Unread {
+		return // one before it is the reading, even when it failed this time
 	}
-	if !ok {
-		v.Fail(metric.Implausible)
+	if why != nil {
+		x.fail(out, why)
 		return
 	}
-	v.Set(n)
+	r := raw{v.ValueType, v.Value}
+	n, ok := r.number()
+	if x.as != nil {
+		n, ok = x.as(r)
+	}
+	n *= x.scale
+	ok = ok && plausible(x.unit, n)
+	if x.counter {
+		ok = ok && b.counts(x, r, n)
+	}
+	if !ok {
+		x.fail(out, metric.Implausible)
+		return
+	}
+	x.set(out, n)
 }
 
-// time checks a counter of seconds. The numbers of these fields have meant other things in other
-// drivers, so what does not look like time is none: 64 bits of nanoseconds that never fall while
-// the library is open, and are no more than the machine has been running.
-func (b *batch) time(i int, n float64, kind nvml.ValueType) bool {
+// counts checks a count. Nothing counts in fractions. The numbers of times have meant other things
+// in other drivers, so what does not look like time is none: 64 bits of nanoseconds, no more than
+// the machine has been running.
+func (b *batch[T]) counts(x *item[T], r raw, n float64) bool {
 	const slack = 60 // seconds, for two clocks
-	fell := n < b.before[i]
-	b.before[i] = n
-	wide := kind == nvml.VALUE_TYPE_UNSIGNED_LONG || kind == nvml.VALUE_TYPE_UNSIGNED_LONG_LONG
-	up := b.uptime()
-	return wide && !fell && (up == 0 || n <= up.Seconds()+slack)
+	if r.kind == typeDouble {
+		return false
+	}
+	if x.unit == seconds {
+		if up := b.uptime(); !r.wide() || up != 0 && n > up.Seconds()+slack {
+			return false
+		}
+	}
+	return x.count.rises(n)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// answer is a field's value of a type, its number given as the 64 bits of the union.
-func answer(kind nvml.ValueType, bits uint64) nvml.FieldValue {
+// valued is a field's value of a type, its number given as the 64 bits of the union.
+func valued(kind nvml.ValueType, bits uint64) nvml.FieldValue {
 	v := nvml.FieldValue{ValueType: uint32(kind)}
 	binary.NativeEndian.PutUint64(v.Value[:], bits)
 	return v
@@ -53,9 +53,9 @@ func TestDecode(t *testing.T) {
 		{nvml.VALUE_TYPE_UNSIGNED_SHORT, 0xffff_0007, 7, true},
 		{nvml.ValueType(99), 1, 0, false},
 	} {
-		var u union
-		binary.NativeEndian.PutUint64(u[:], c.bits)
-		if got, ok := u.decode(c.kind); ok != c.ok || ok && got != c.want {
+		r := raw{kind: uint32(c.kind)}
+		binary.NativeEndian.PutUint64(r.bits[:], c.bits)
+		if got, ok := r.number(); ok != c.ok || ok && got != c.want {
 			t.Errorf("type %d, bits %#x: %v %v, want %v %v", c.kind, c.bits, got, ok, c.want, c.ok)
 		}
 	}
@@ -64,12 +64,12 @@ func TestDecode(t *testing.T) {
 func TestBatch(t *testing.T) {
 	d := answering("GPU-0")
 	d.fields(map[uint32]nvml.FieldValue{
-		3: answer(ull, 7), 4: answer(u32, 2), 5: answer(nvml.VALUE_TYPE_DOUBLE, math.Float64bits(7)), 6: failing(nvml.ERROR_UNKNOWN),
-		1: answer(u32, 1), 2: answer(u32, 2),
-		187: answer(u32, 100_000), 188: answer(u32, 0xffff_ffff), 189: failing(nvml.ERROR_NOT_SUPPORTED),
-		190: failing(nvml.ERROR_NO_PERMISSION), 192: answer(nvml.VALUE_TYPE_SIGNED_INT, 1<<32-1),
-		82: answer(u32, 64),
-		74: answer(ull, 3e9), 76: answer(u32, 1), 251: answer(ull, 1e18), 252: failing(nvml.ERROR_NO_DATA), 253: answer(ull, 0),
+		3: valued(ull, 7), 4: valued(u32, 2), 5: valued(nvml.VALUE_TYPE_DOUBLE, math.Float64bits(7)), 6: failing(nvml.ERROR_UNKNOWN),
+		1: valued(u32, 1), 2: valued(u32, 2),
+		187: valued(u32, 100_000), 188: valued(u32, 0xffff_ffff), 189: failing(nvml.ERROR_NOT_SUPPORTED),
+		190: failing(nvml.ERROR_NO_PERMISSION), 192: valued(nvml.VALUE_TYPE_SIGNED_INT, 1<<32-1),
+		82: valued(u32, 64),
+		74: valued(ull, 3e9), 76: valued(u32, 1), 251: valued(ull, 1e18), 252: failing(nvml.ERROR_NO_DATA), 253: valued(ull, 0),
 	})
 	out, why := readOnce(t, newFakeLibrary(d))
 	if why != nil {
@@ -97,7 +97,7 @@ func TestBatch(t *testing.T) {
 // What the spec has and this driver has not is not asked, and not left unread.
 func TestBatchOldDriver(t *testing.T) {
 	d := answering("GPU-0")
-	d.fields(map[uint32]nvml.FieldValue{251: answer(ull, 1), 269: answer(ull, 1), 74: answer(ull, 1e9)})
+	d.fields(map[uint32]nvml.FieldValue{251: valued(ull, 1), 269: valued(ull, 1), 74: valued(ull, 1e9)})
 	l := newFakeLibrary(d)
 	l.driver = "570.124.06"
 	out, _ := readOnce(t, l)
@@ -126,21 +126,42 @@ func TestBatchFails(t *testing.T) {
 
 func TestTime(t *testing.T) {
 	up := time.Hour
-	b := newBatch([]field{{id: 1}}, 0, func() time.Duration { return up })
+	b := newBatch[telemetry.Device](func() time.Duration { return up })
+	x := item[telemetry.Device]{field: &field[telemetry.Device]{unit: seconds, counter: true}}
 	for _, c := range []struct {
 		at   float64
 		kind nvml.ValueType
 		want bool
 	}{
 		{10, ull, true}, {11, ull, true}, {9, ull, false}, {9, ull, true}, {12, u32, false},
-		{3600 + 61, ull, false}, {13, ull, false}, {3600 + 59, ull, true},
+		{3600 + 61, ull, false}, {13, ull, true}, {3600 + 59, ull, true},
 	} {
-		if got := b.time(0, c.at, c.kind); got != c.want {
+		if got := b.counts(&x, raw{kind: uint32(c.kind)}, c.at); got != c.want {
 			t.Errorf("%v s of type %d: %v, want %v", c.at, c.kind, got, c.want)
 		}
 	}
-	if up = 0; !b.time(0, 1e9, ull) {
+	if up = 0; !b.counts(&x, raw{kind: uint32(ull)}, 1e9) {
 		t.Error("where the uptime is not known, any time is believed")
+	}
+}
+
+// A single lower number is a slip; one that stays low is a reset.
+func TestCounter(t *testing.T) {
+	for name, steps := range map[string][]struct {
+		n    float64
+		want bool
+	}{
+		"rises":         {{0, true}, {5, true}, {5, true}, {7, true}},
+		"slips":         {{10, true}, {3, false}, {11, true}, {2, false}, {12, true}},
+		"is reset":      {{10, true}, {0, false}, {1, true}, {2, true}},
+		"falls further": {{10, true}, {5, false}, {4, false}, {4, true}},
+	} {
+		var c counter
+		for i, s := range steps {
+			if got := c.rises(s.n); got != s.want {
+				t.Errorf("%s: step %d, to %v: believed %v, want %v", name, i, s.n, got, s.want)
+			}
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func (b *busy) add(kind nvml.ValueType, samples []nvml.Sample) (busySeconds floa
 		}
 		span := time.Duration(s.TimeStamp-b.seen) * time.Microsecond
 		b.seen = s.TimeStamp
-		load, ok := union(s.SampleValue).decode(kind)
+		load, ok := raw{uint32(kind), s.SampleValue}.number()
 		load *= percent
 		if !ok || !plausible(ratio, load) {
 			bad++
@@ -49,21 +49,35 @@ func (b *busy) add(kind nvml.ValueType, samples []nvml.Sample) (busySeconds floa
 	return busySeconds, bad > 0 && good == 0
 }
 
-// drain takes in what the driver has sampled since the last time.
-func (h *handle) drain() (why *metric.Reason, whole bool) {
-	kind, samples, ret := h.dev.GetSamples(nvml.GPU_UTILIZATION_SAMPLES, h.busy.seen)
-	switch ret {
-	case nvml.SUCCESS:
-		more, allBad := h.busy.add(kind, samples)
-		h.history.busy += more
-		if allBad {
-			return metric.Implausible, false
+// samples are what the driver has kept of one sort since a moment.
+type samples struct {
+	kind nvml.ValueType
+	list []nvml.Sample
+}
+
+// draw asks for the samples after a timestamp of the driver's clock.
+func draw(p *pass, variant int, of nvml.SamplingType, after uint64) (samples, *metric.Reason) {
+	return call(p, askSamples, variant, func() (samples, nvml.Return) {
+		kind, list, ret := p.dev.GetSamples(of, after)
+		if ret == nvml.ERROR_NOT_FOUND || ret == nvml.ERROR_INSUFFICIENT_SIZE { // nothing new, or the buffer grew between two looks
+			ret = nvml.ERROR_NO_DATA
 		}
-		return nil, false
-	case nvml.ERROR_NOT_FOUND, nvml.ERROR_INSUFFICIENT_SIZE: // nothing new, or the buffer grew between two looks
-		return metric.NoData, false
+		return samples{kind, list}, ret
+	})
+}
+
+// drain takes in what the driver has sampled since the last time, and returns why there was nothing.
+func (h *handle) drain(p *pass) *metric.Reason {
+	got, why := draw(p, 0, nvml.GPU_UTILIZATION_SAMPLES, h.busy.seen)
+	if why != nil {
+		return why
 	}
-	return reason(ret)
+	more, allBad := h.busy.add(got.kind, got.list)
+	h.history.busy += more
+	if allBad {
+		return metric.Implausible
+	}
+	return nil
 }
 
 // busyTime serves the count, as long as the driver samples at all.
@@ -71,10 +85,8 @@ func busyTime(p *pass, v *metric.Value) {
 	if p.down != nil {
 		return
 	}
-	why, whole := p.h.drain()
-	switch {
-	case whole:
-		p.down = why
+	switch why := p.h.drain(p); {
+	case p.down != nil:
 	case why == nil || why == metric.NoData && p.h.busy.seen != 0:
 		v.Set(p.h.history.busy)
 	default:

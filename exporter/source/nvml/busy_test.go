@@ -62,13 +62,16 @@ func TestBusyTime(t *testing.T) {
 	ret := nvml.SUCCESS
 	var asked []uint64
 	d := answering("GPU-0")
-	d.GetSamplesFunc = func(_ nvml.SamplingType, since uint64) (nvml.ValueType, []nvml.Sample, nvml.Return) {
+	d.GetSamplesFunc = func(of nvml.SamplingType, since uint64) (nvml.ValueType, []nvml.Sample, nvml.Return) {
+		if of != nvml.GPU_UTILIZATION_SAMPLES {
+			return 0, nil, nvml.ERROR_NOT_SUPPORTED
+		}
 		asked = append(asked, since)
 		return nvml.VALUE_TYPE_UNSIGNED_INT, samples, ret
 	}
 	l := newFakeLibrary(d)
 	past := newArchive()
-	r, err := open(l, past, everything())
+	r, err := open(l, config(), past, everything())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,17 +103,17 @@ func TestBusyTime(t *testing.T) {
 	want(t, "nothing new", busy(), 1.5)
 	ret, samples = nvml.SUCCESS, []nvml.Sample{sample(104, 808334905)}
 	want(t, "nothing but nonsense", busy(), metric.Implausible)
-	ret = nvml.ERROR_NOT_SUPPORTED
-	want(t, "MIG", busy(), metric.Unsupported)
 	ret = nvml.ERROR_GPU_IS_LOST
 	if why := h.Read(t.Context(), new(telemetry.Device)); why != metric.Lost {
 		t.Errorf("lost: %v", why)
 	}
+	ret = nvml.ERROR_NOT_SUPPORTED
+	want(t, "MIG", busy(), metric.Unsupported)
 
 	// Opened again, the count goes on, and the time between is not counted.
 	closed(t, r)
 	ret, samples = nvml.SUCCESS, []nvml.Sample{sample(200, 100), sample(201, 100)}
-	if r, err = open(l, past, everything()); err != nil {
+	if r, err = open(l, config(), past, everything()); err != nil {
 		t.Fatal(err)
 	}
 	defer closed(t, r)

@@ -3,7 +3,6 @@
 package nvml
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,36 +12,46 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// calls are what each group asks, beyond what says who the device is.
-var calls = map[string]string{
-	"clock":       "GetClockInfo GetMaxClockInfo",
-	"ecc":         "GetFieldValues",
-	"fabric":      "GetFieldValues",
-	"memory":      "GetMemoryInfo_v2",
-	"power":       "GetFieldValues GetPowerUsage GetTotalEnergyConsumption",
-	"repair":      "GetFieldValues",
+// asked are the calls of each group, beyond those that say who the device is and whether MIG is on.
+var asked = map[string]string{
+	"clock":       "GetApplicationsClock GetClockInfo GetMaxClockInfo",
+	"ecc":         "GetFieldValues GetMemoryErrorCounter GetSramEccErrorStatus",
+	"encoder":     "GetEncoderStats GetFBCStats",
+	"fabric":      "GetFieldValues GetGpuFabricInfoV",
+	"fan":         "GetFanSpeedRPM GetFanSpeed_v2 GetNumFans",
+	"links":       "GetCurrPcieLinkGeneration GetCurrPcieLinkWidth GetFieldValues GetMaxPcieLinkGeneration GetMaxPcieLinkWidth GetNvLinkRemoteDeviceType GetNvLinkRemotePciInfo",
+	"memory":      "GetBAR1MemoryInfo GetConfComputeProtectedMemoryUsage GetMemoryInfo_v2",
+	"mode":        "GetAccountingMode GetC2cModeInfoV GetComputeMode GetDisplayActive GetPerformanceState GetPersistenceMode",
+	"partitions":  "GetMaxMigDeviceCount Instance",
+	"platform":    "GetBrand GetGspFirmwareMode GetGspFirmwareVersion GetInforomImageVersion GetInforomVersion GetModuleId GetNumaNodeId GetPdi GetPlatformInfo GetVirtualizationMode",
+	"power":       "GetFieldValues GetPowerUsage GetSamples GetTotalEnergyConsumption",
+	"processes":   "GetComputeRunningProcesses GetGraphicsRunningProcesses GetMPSComputeRunningProcesses GetMaxMigDeviceCount GetProcessUtilization Instance",
+	"profiling":   "GetMaxMigDeviceCount GpmMigSampleGet GpmQueryDeviceSupport GpmSampleGet Instance",
+	"repair":      "GetFieldValues GetRepairStatus GetRowRemapperHistogram GetUnrepairableMemoryFlag_v1",
 	"thermal":     "GetFieldValues GetMarginTemperature GetTemperature GetTemperatureThreshold",
 	"throttle":    "GetCurrentClocksEventReasons GetFieldValues GetSupportedClocksEventReasons",
 	"utilization": "GetDecoderUtilization GetEncoderUtilization GetJpgUtilization GetOfaUtilization GetSamples GetUtilizationRates",
 	"xid":         "GetSupportedEventTypes RegisterEvents",
 }
 
-const identity = "GetArchitecture GetBoardPartNumber GetCudaComputeCapability GetName GetPciInfo GetSerial GetUUID GetVbiosVersion"
+const always = "GetArchitecture GetBoardPartNumber GetCudaComputeCapability GetMigMode GetMinorNumber GetName GetPciInfo GetSerial GetUUID GetVbiosVersion"
 
 // With everything but one group off, only that group's calls are made.
 func TestWhatIsOffIsNotAsked(t *testing.T) {
 	of := map[string]bool{}
-	for _, f := range telemetry.DeviceFamilies {
-		if slices.Contains(f.Desc.Sources, "nvml") {
-			of[f.Desc.Group] = true
+	for _, d := range telemetry.Descs() {
+		if slices.Contains(d.Sources, "nvml") {
+			of[d.Group] = true
 		}
 	}
-	if got, want := slices.Sorted(maps.Keys(of)), slices.Sorted(maps.Keys(calls)); !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(of)), slices.Sorted(maps.Keys(asked)); !slices.Equal(got, want) {
 		t.Fatalf("groups read are %v, known here %v", got, want)
 	}
-	for group, want := range calls {
+	for group, want := range asked {
 		device := answering("GPU-1")
-		r, err := open(newFakeLibrary(device), newArchive(), choose(func(d *metric.Desc) bool { return d.Group == group }))
+		device.cut(part("MIG-1", "1g.10gb", 7, 0))
+		on := func(d *metric.Desc) bool { return d.Group == group && d.Name != "gpu.link.throughput" }
+		r, err := open(newFakeLibrary(device), config(), newArchive(), choose(on))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,8 +74,8 @@ func TestWhatIsOffIsNotAsked(t *testing.T) {
 func askedOf(device *fakeDevice) string {
 	names := map[string]bool{}
 	for question := range device.asked {
-		name, _, _ := strings.Cut(fmt.Sprint(question), "Func")
-		if !slices.Contains(strings.Fields(identity), name) {
+		name, _, _ := strings.Cut(strings.Fields(question)[0], "Func")
+		if !slices.Contains(strings.Fields(always), name) {
 			names[name] = true
 		}
 	}
@@ -75,11 +84,11 @@ func askedOf(device *fakeDevice) string {
 
 // A metric of numbered fields that is off is left out of the batch.
 func TestFieldsThatAreOffAreNotAsked(t *testing.T) {
-	c := choose(func(d *metric.Desc) bool { return d.Name == "gpu.power.limit" })
-	if len(c.fields) != 5 {
-		t.Errorf("%d fields for five limits", len(c.fields))
+	c := choose(func(d *metric.Desc) bool { return d.Name == "gpu.power.limit" || d.Name == "gpu.link.up" })
+	if len(c.device) != 5 || len(c.link) != 2 {
+		t.Errorf("%d fields for five limits, %d for two sorts of link", len(c.device), len(c.link))
 	}
-	for _, f := range c.fields {
+	for _, f := range c.device {
 		if f.metric != "gpu.power.limit" {
 			t.Errorf("field %d of %s is asked", f.id, f.metric)
 		}

@@ -17,9 +17,17 @@ var clocks = [...]nvml.ClockType{
 }
 
 func clock(p *pass, out *telemetry.Clock) {
-	dev := p.h.dev
+	dev := p.dev
 	for i, c := range clocks {
-		read(p, &out.Frequency[i], hertz, mega, func() (uint32, nvml.Return) { return dev.GetClockInfo(c) })
-		read(p, &out.Limit[i], hertz, mega, func() (uint32, nvml.Return) { return dev.GetMaxClockInfo(c) })
+		read(p, &out.Frequency[i], askClock, i, hertz, mega, func() (uint32, nvml.Return) { return dev.GetClockInfo(c) })
+		readFixed(p, &out.Limit[i], &p.h.fixed.clocks[i], askMaxClock, i, hertz, mega, func() (uint32, nvml.Return) { return dev.GetMaxClockInfo(c) })
+	}
+	if !p.h.reader.chosen.metrics["gpu.clock.application"] {
+		return
+	}
+	for _, i := range []telemetry.ClockType{telemetry.ClockTypeGraphics, telemetry.ClockTypeMemory} { // it is set for no other
+		read(p, &out.Application[i], askApplicationsClock, int(i), hertz, mega, func() (uint32, nvml.Return) {
+			return dev.GetApplicationsClock(clocks[i])
+		})
 	}
 }

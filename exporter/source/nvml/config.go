@@ -10,10 +10,18 @@ import (
 
 // Config says where the driver's library is, and what to read through it.
 type Config struct {
-	On      func(*metric.Desc) bool // what is off is not asked for; nil: everything is on
-	Library string                  // path of libnvidia-ml; empty: the loader's search for libnvidia-ml.so.1
-	Logger  *slog.Logger            // nil: nothing is logged
+	On        func(*metric.Desc) bool // what is off is not asked for; nil: everything is on
+	Library   string                  // path of libnvidia-ml; empty: where the loader or a known system keeps it
+	Proc      string                  // the host's /proc, for the names of processes; empty: /proc
+	Processes int                     // the most processes told of one device; 0: 32
+	// OnBus says how many of NVIDIA's devices are on the PCI bus, so that one that was put in, or is
+	// back, is found: the driver lists them only when it is initialised. nil: nobody looks.
+	OnBus  func() int
+	Logger *slog.Logger // nil: nothing is logged
 }
+
+// mostProcesses is how many are told of one device by default: enough for any sensible sharing.
+const mostProcesses = 32
 
 // New returns the source. Nothing is touched before it is opened.
 func New(cfg Config) source.Source {
@@ -22,6 +30,12 @@ func New(cfg Config) source.Source {
 	}
 	if cfg.On == nil {
 		cfg.On = func(*metric.Desc) bool { return true }
+	}
+	if cfg.Proc == "" {
+		cfg.Proc = "/proc"
+	}
+	if cfg.Processes == 0 {
+		cfg.Processes = mostProcesses
 	}
 	return source.Source{
 		Name: "nvml",

@@ -3,7 +3,14 @@
 package nvml
 
 import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/NVIDIA/go-nvml/pkg/dl"
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/gpumeter/gpumeter/exporter/source"
 )
 
 // library is what is called of libnvidia-ml as a whole.
@@ -13,21 +20,51 @@ type library interface {
 	LookupSymbol(name string) error
 	SystemGetDriverVersion() (string, nvml.Return)
 	SystemGetCudaDriverVersion() (int, nvml.Return)
+	SystemGetDriverBranch() (nvml.SystemDriverBranchInfo, nvml.Return)
+	SystemGetConfComputeState() (nvml.ConfComputeSystemState, nvml.Return)
+	SystemGetNvlinkBwMode() (uint32, nvml.Return)
 	DeviceGetCount() (int, nvml.Return)
 	DeviceGetHandleByIndex(int) (device, nvml.Return)
 	EventSetCreate() (nvml.EventSet, nvml.Return)
+	GpmSampleAlloc() (nvml.GpmSample, nvml.Return)
+	GpmMetricsGet(*nvml.GpmMetricsGetType) nvml.Return
 }
 
-// device is what is called of one device; nvml.Device has it all.
+// device is what is called of one device, or of one MIG instance, beyond what NVML itself calls so.
 type device interface {
+	Raw() nvml.Device // the driver's own handle, by which its events name the device
+	Instance(index int) (device, nvml.Return)
+	calls
+
+	// Structs that NVML has in versions, at the version read.
+	TemperatureV1() (nvml.Temperature, nvml.Return)
+	FabricV3() (nvml.GpuFabricInfo_v3, nvml.Return)
+	FabricV2() (nvml.GpuFabricInfo_v2, nvml.Return)
+	C2CModeV1() (nvml.C2cModeInfo_v1, nvml.Return)
+	GpmSupportV1() (nvml.GpmSupport, nvml.Return)
+}
+
+// calls are those of nvml.Device that are made.
+type calls interface {
 	GetUUID() (string, nvml.Return)
 	GetName() (string, nvml.Return)
 	GetPciInfo() (nvml.PciInfo, nvml.Return)
 	GetSerial() (string, nvml.Return)
 	GetBoardPartNumber() (string, nvml.Return)
+	GetBrand() (nvml.BrandType, nvml.Return)
 	GetArchitecture() (nvml.DeviceArchitecture, nvml.Return)
 	GetCudaComputeCapability() (int, int, nvml.Return)
 	GetVbiosVersion() (string, nvml.Return)
+	GetMinorNumber() (int, nvml.Return)
+	GetNumaNodeId() (int, nvml.Return)
+	GetModuleId() (int, nvml.Return)
+	GetPlatformInfo() (nvml.PlatformInfo, nvml.Return)
+	GetPdi() (nvml.Pdi, nvml.Return)
+	GetVirtualizationMode() (nvml.GpuVirtualizationMode, nvml.Return)
+	GetInforomImageVersion() (string, nvml.Return)
+	GetInforomVersion(nvml.InforomObject) (string, nvml.Return)
+	GetGspFirmwareVersion() (string, nvml.Return)
+	GetGspFirmwareMode() (bool, bool, nvml.Return)
 
 	GetPowerUsage() (uint32, nvml.Return)
 	GetTotalEnergyConsumption() (uint64, nvml.Return)
@@ -36,13 +73,18 @@ type device interface {
 	GetMarginTemperature() (nvml.MarginTemperature, nvml.Return)
 	GetMemoryInfo() (nvml.Memory, nvml.Return)
 	GetMemoryInfo_v2() (nvml.Memory_v2, nvml.Return)
+	GetBAR1MemoryInfo() (nvml.BAR1Memory, nvml.Return)
+	GetConfComputeProtectedMemoryUsage() (nvml.Memory, nvml.Return)
 	GetClockInfo(nvml.ClockType) (uint32, nvml.Return)
 	GetMaxClockInfo(nvml.ClockType) (uint32, nvml.Return)
+	GetApplicationsClock(nvml.ClockType) (uint32, nvml.Return)
 	GetUtilizationRates() (nvml.Utilization, nvml.Return)
 	GetEncoderUtilization() (uint32, uint32, nvml.Return)
 	GetDecoderUtilization() (uint32, uint32, nvml.Return)
 	GetJpgUtilization() (uint32, uint32, nvml.Return)
 	GetOfaUtilization() (uint32, uint32, nvml.Return)
+	GetEncoderStats() (int, uint32, uint32, nvml.Return)
+	GetFBCStats() (nvml.FBCStats, nvml.Return)
 	GetSamples(nvml.SamplingType, uint64) (nvml.ValueType, []nvml.Sample, nvml.Return)
 	GetCurrentClocksEventReasons() (uint64, nvml.Return)
 	GetCurrentClocksThrottleReasons() (uint64, nvml.Return)
@@ -50,52 +92,143 @@ type device interface {
 	GetSupportedClocksThrottleReasons() (uint64, nvml.Return)
 	GetFieldValues([]nvml.FieldValue) nvml.Return
 
+	GetPerformanceState() (nvml.Pstates, nvml.Return)
+	GetPersistenceMode() (nvml.EnableState, nvml.Return)
+	GetComputeMode() (nvml.ComputeMode, nvml.Return)
+	GetDisplayActive() (nvml.EnableState, nvml.Return)
+	GetAccountingMode() (nvml.EnableState, nvml.Return)
+	GetMigMode() (int, int, nvml.Return)
+
+	GetMemoryErrorCounter(nvml.MemoryErrorType, nvml.EccCounterType, nvml.MemoryLocation) (uint64, nvml.Return)
+	GetSramEccErrorStatus() (nvml.EccSramErrorStatus, nvml.Return)
+	GetRowRemapperHistogram() (nvml.RowRemapperHistogramValues, nvml.Return)
+	GetRepairStatus() (nvml.RepairStatus, nvml.Return)
+	GetUnrepairableMemoryFlag_v1() (nvml.UnrepairableMemoryStatus_v1, nvml.Return)
+	GetNumFans() (int, nvml.Return)
+	GetFanSpeed_v2(int) (uint32, nvml.Return)
+	GetFanSpeedRPM() (nvml.FanSpeedInfo, nvml.Return)
+
+	GetCurrPcieLinkGeneration() (int, nvml.Return)
+	GetCurrPcieLinkWidth() (int, nvml.Return)
+	GetMaxPcieLinkGeneration() (int, nvml.Return)
+	GetMaxPcieLinkWidth() (int, nvml.Return)
+	GetPcieThroughput(nvml.PcieUtilCounter) (uint32, nvml.Return)
+	GetNvLinkRemoteDeviceType(int) (nvml.IntNvLinkDeviceType, nvml.Return)
+	GetNvLinkRemotePciInfo(int) (nvml.PciInfo, nvml.Return)
+
+	GetMaxMigDeviceCount() (int, nvml.Return)
+	GetGpuInstanceId() (int, nvml.Return)
+	GetComputeInstanceId() (int, nvml.Return)
+	GetAttributes() (nvml.DeviceAttributes, nvml.Return)
+	GpmSampleGet(nvml.GpmSample) nvml.Return
+	GpmMigSampleGet(int, nvml.GpmSample) nvml.Return
+
+	GetComputeRunningProcesses() ([]nvml.ProcessInfo, nvml.Return)
+	GetGraphicsRunningProcesses() ([]nvml.ProcessInfo, nvml.Return)
+	GetMPSComputeRunningProcesses() ([]nvml.ProcessInfo, nvml.Return)
+	GetProcessUtilization(uint64) ([]nvml.ProcessUtilizationSample, nvml.Return)
+
 	GetSupportedEventTypes() (uint64, nvml.Return)
 	RegisterEvents(uint64, nvml.EventSet) nvml.Return
 }
 
-// shared is the real library, its handles seen through the narrow interface.
+// shared is the real library, its handles seen through the narrow interfaces.
 type shared struct{ nvml.Interface }
 
-func newShared(path string) library {
-	if path == "" {
-		return shared{nvml.New()}
-	}
-	return shared{nvml.New(nvml.WithLibraryPath(path))}
-}
-
 func (s shared) DeviceGetHandleByIndex(i int) (device, nvml.Return) {
-	return s.Interface.DeviceGetHandleByIndex(i)
+	d, ret := s.Interface.DeviceGetHandleByIndex(i)
+	return handleOf{d}, ret
 }
 
 func (s shared) LookupSymbol(name string) error { return s.Extensions().LookupSymbol(name) }
 
-// symbols says which calls the installed driver has, of those that are younger than the oldest
-// driver served (R450, CUDA 11.0) or deprecated, and so may go. A function the library lacks ends
-// the process when it is called, because it is only then looked for; so each is looked up once,
-// after Init.
-type symbols struct {
-	memoryV2         bool // R510
-	jpeg, ofa        bool // R535
-	eventReasons     bool // R535; ThrottleReasons before
-	supportedReasons bool // R535; ThrottleReasons before
-	margin           bool // R570
-	throttleReasons  bool // deprecated in the header of CUDA 12.2
-	supportedBefore  bool // the same
-	temperature      bool // deprecated in the header of CUDA 13.0
+func (s shared) SystemGetNvlinkBwMode() (uint32, nvml.Return) {
+	mode, ret := s.Interface.SystemGetNvlinkBwMode()
+	return uint32(mode), ret
 }
 
-func lookUp(lib library) symbols {
-	has := func(name string) bool { return lib.LookupSymbol(name) == nil }
-	return symbols{
-		memoryV2:         has("nvmlDeviceGetMemoryInfo_v2"),
-		jpeg:             has("nvmlDeviceGetJpgUtilization"),
-		ofa:              has("nvmlDeviceGetOfaUtilization"),
-		eventReasons:     has("nvmlDeviceGetCurrentClocksEventReasons"),
-		supportedReasons: has("nvmlDeviceGetSupportedClocksEventReasons"),
-		margin:           has("nvmlDeviceGetMarginTemperature"),
-		temperature:      has("nvmlDeviceGetTemperature"),
-		throttleReasons:  has("nvmlDeviceGetCurrentClocksThrottleReasons"),
-		supportedBefore:  has("nvmlDeviceGetSupportedClocksThrottleReasons"),
+// handleOf is the driver's handle of one device.
+type handleOf struct{ nvml.Device }
+
+func (h handleOf) Raw() nvml.Device { return h.Device }
+
+func (h handleOf) Instance(i int) (device, nvml.Return) {
+	d, ret := h.GetMigDeviceHandleByIndex(i)
+	return handleOf{d}, ret
+}
+
+func (h handleOf) TemperatureV1() (nvml.Temperature, nvml.Return) { return h.GetTemperatureV().V1() }
+
+func (h handleOf) FabricV3() (nvml.GpuFabricInfo_v3, nvml.Return) { return h.GetGpuFabricInfoV().V3() }
+
+func (h handleOf) FabricV2() (nvml.GpuFabricInfo_v2, nvml.Return) { return h.GetGpuFabricInfoV().V2() }
+
+func (h handleOf) C2CModeV1() (nvml.C2cModeInfo_v1, nvml.Return) { return h.GetC2cModeInfoV().V1() }
+
+func (h handleOf) GpmSupportV1() (nvml.GpmSupport, nvml.Return) {
+	return h.GpmQueryDeviceSupportV().V1()
+}
+
+const libraryName = "libnvidia-ml.so.1"
+
+// elsewhere is where systems keep the library that do not tell the loader: GKE, the driver's
+// container of the GPU operator, WSL, NixOS and Talos.
+var elsewhere = []string{
+	"/home/kubernetes/bin/nvidia/lib64", "/run/nvidia/driver/usr/lib/x86_64-linux-gnu", "/run/nvidia/driver/usr/lib64",
+	"/run/nvidia/driver/usr/lib/aarch64-linux-gnu", "/usr/local/nvidia/lib64", "/usr/lib/wsl/lib",
+	"/run/opengl-driver/lib", "/usr/local/glibc/usr/lib",
+}
+
+// find returns the library at the path, or where the loader or a system keeps it. Calling a
+// function that a library lacks ends the process, so one that is not NVML must not be called at all.
+func find(path string) (library, error) {
+	if path != "" {
+		if err := check(path); err != nil {
+			return nil, absence(err)
+		}
+		return shared{nvml.New(nvml.WithLibraryPath(path))}, nil
 	}
+	err := check(libraryName)
+	if err == nil {
+		return shared{nvml.New()}, nil
+	}
+	if !missing(err) {
+		return nil, err
+	}
+	for _, dir := range elsewhere {
+		path := dir + "/" + libraryName
+		switch err := check(path); {
+		case err == nil:
+			return shared{nvml.New(nvml.WithLibraryPath(path))}, nil
+		case !missing(err):
+			return nil, err
+		}
+	}
+	return nil, absence(err)
+}
+
+// absence is the error, as that of a driver that may come when there is no such file.
+func absence(err error) error {
+	if missing(err) {
+		return fmt.Errorf("%w: %w", source.ErrAbsent, err)
+	}
+	return err
+}
+
+// missing says whether the loader found no such file.
+func missing(err error) bool { return strings.Contains(err.Error(), "No such file") }
+
+var errNotNVML = errors.New("is not NVIDIA's management library")
+
+// check opens the library as go-nvml will, and lets go of it again.
+func check(path string) error {
+	l := dl.New(path, dl.RTLD_LAZY|dl.RTLD_LOCAL)
+	if err := l.Open(); err != nil {
+		return fmt.Errorf("nvml: open: %w", err)
+	}
+	defer l.Close() //nolint:errcheck // it is opened again at once
+	if err := l.Lookup("nvmlInit_v2"); err != nil {
+		return fmt.Errorf("nvml: %s %w: %w", path, errNotNVML, err)
+	}
+	return nil
 }

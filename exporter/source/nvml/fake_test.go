@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,19 +21,68 @@ import (
 )
 
 // fakeDevice answers every question NVML knows with success and zero, so that a new reader line
-// needs no new fake. It counts what it was asked.
+// needs no new fake. It counts what it was asked. It has one NVLink, one connection chip to chip,
+// one MIG instance when MIG is on, and one process.
 type fakeDevice struct {
 	*mock.Device
-	asked map[string]int // by call and arguments
+	mu        sync.Mutex
+	asked     map[string]int // by call and arguments
+	instances map[int]*fakeDevice
+}
+
+func (f *fakeDevice) Raw() nvml.Device { return f.Device }
+
+func (f *fakeDevice) Instance(i int) (device, nvml.Return) {
+	f.note("InstanceFunc", i)
+	if one := f.instances[i]; one != nil {
+		return one, nvml.SUCCESS
+	}
+	return nil, nvml.ERROR_NOT_FOUND
+}
+
+func (f *fakeDevice) TemperatureV1() (nvml.Temperature, nvml.Return) {
+	f.note("GetTemperatureVFunc")
+	return nvml.Temperature{Temperature: 41}, nvml.SUCCESS
+}
+
+func (f *fakeDevice) FabricV3() (nvml.GpuFabricInfo_v3, nvml.Return) {
+	f.note("GetGpuFabricInfoVFunc", 3)
+	return nvml.GpuFabricInfo_v3{State: nvml.GPU_FABRIC_STATE_COMPLETED}, nvml.SUCCESS
+}
+
+func (f *fakeDevice) FabricV2() (nvml.GpuFabricInfo_v2, nvml.Return) {
+	f.note("GetGpuFabricInfoVFunc", 2)
+	return nvml.GpuFabricInfo_v2{}, nvml.SUCCESS
+}
+
+func (f *fakeDevice) C2CModeV1() (nvml.C2cModeInfo_v1, nvml.Return) {
+	f.note("GetC2cModeInfoVFunc")
+	return nvml.C2cModeInfo_v1{}, nvml.SUCCESS
+}
+
+func (f *fakeDevice) GpmSupportV1() (nvml.GpmSupport, nvml.Return) {
+	f.note("GpmQueryDeviceSupportFunc")
+	return nvml.GpmSupport{IsSupportedDevice: 1}, nvml.SUCCESS
+}
+
+func (f *fakeDevice) note(question ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked[fmt.Sprint(question...)]++
 }
 
 func answering(uuid string) *fakeDevice {
-	f := &fakeDevice{new(mock.Device), map[string]int{}}
+	f := &fakeDevice{Device: new(mock.Device), asked: map[string]int{}, instances: map[int]*fakeDevice{}}
 	first := map[string]any{ // results that are not to be zero
-		"GetUUIDFunc":                        uuid,
-		"GetMemoryInfo_v2Func":               nvml.Memory_v2{Total: 80 << 30, Reserved: 1 << 30, Used: 9 << 30, Free: 70 << 30},
-		"GetSupportedEventTypesFunc":         uint64(xidEvents),
-		"GetSupportedClocksEventReasonsFunc": uint64(nvml.ClocksEventReasonAll),
+		"GetUUIDFunc":                            uuid,
+		"GetMemoryInfo_v2Func":                   nvml.Memory_v2{Total: 80 << 30, Reserved: 1 << 30, Used: 9 << 30, Free: 70 << 30},
+		"GetBAR1MemoryInfoFunc":                  nvml.BAR1Memory{Bar1Total: 1 << 30, Bar1Used: 1 << 20},
+		"GetConfComputeProtectedMemoryUsageFunc": nvml.Memory{Total: 1 << 30},
+		"GetSupportedEventTypesFunc":             uint64(xidEvents),
+		"GetSupportedClocksEventReasonsFunc":     uint64(nvml.ClocksEventReasonAll),
+		"GetNumFansFunc":                         1,
+		"GetMaxMigDeviceCountFunc":               7,
+		"GetComputeRunningProcessesFunc":         []nvml.ProcessInfo{{Pid: 4242, UsedGpuMemory: 1 << 30, GpuInstanceId: 1<<32 - 1, ComputeInstanceId: 1<<32 - 1}},
 	}
 	v := reflect.ValueOf(f.Device).Elem()
 	for i := range v.NumField() {
@@ -45,13 +96,14 @@ func answering(uuid string) *fakeDevice {
 			for _, a := range args {
 				if fields, ok := reflect.TypeAssert[[]nvml.FieldValue](a); ok {
 					for i := range fields {
-						fields[i].ValueType, fields[i].NvmlReturn = uint32(nvml.VALUE_TYPE_UNSIGNED_LONG_LONG), uint32(nvml.SUCCESS)
+						zero(&fields[i])
+						question = append(question, fields[i].FieldId)
 					}
 				} else if a.Kind() != reflect.Interface { // an event set is used elsewhere at the same time
 					question = append(question, a.Interface())
 				}
 			}
-			f.asked[fmt.Sprint(question...)]++
+			f.note(question...)
 			out := make([]reflect.Value, t.NumOut())
 			for i := range out {
 				out[i] = reflect.Zero(t.Out(i))
@@ -65,13 +117,45 @@ func answering(uuid string) *fakeDevice {
 	return f
 }
 
+// zero answers a field: there is one of each link, of generation 4, and no error.
+func zero(v *nvml.FieldValue) {
+	v.ValueType, v.NvmlReturn = uint32(nvml.VALUE_TYPE_UNSIGNED_LONG_LONG), uint32(nvml.SUCCESS)
+	switch v.FieldId {
+	case nvml.FI_DEV_NVLINK_LINK_COUNT, nvml.FI_DEV_C2C_LINK_COUNT, nvml.FI_DEV_NVLINK_GET_STATE:
+		v.Value[0] = 1
+	case nvml.FI_DEV_NVLINK_GET_VERSION:
+		v.Value[0] = byte(nvml.NVLINK_VERSION_4_0)
+	}
+}
+
+// cut turns MIG on, with these instances.
+func (f *fakeDevice) cut(instances ...*fakeDevice) {
+	f.GetMigModeFunc = func() (int, int, nvml.Return) { return 1, 1, nvml.SUCCESS }
+	clear(f.instances)
+	for i, one := range instances {
+		f.instances[2*i] = one // with holes
+	}
+}
+
+// part is a MIG instance.
+func part(uuid, profile string, gpu, work int) *fakeDevice {
+	f := answering(uuid)
+	f.GetNameFunc = func() (string, nvml.Return) { return "NVIDIA H100 80GB HBM3 MIG " + profile, nvml.SUCCESS }
+	f.GetGpuInstanceIdFunc = func() (int, nvml.Return) { return gpu, nvml.SUCCESS }
+	f.GetComputeInstanceIdFunc = func() (int, nvml.Return) { return work, nvml.SUCCESS }
+	f.GetAttributesFunc = func() (nvml.DeviceAttributes, nvml.Return) {
+		return nvml.DeviceAttributes{MultiprocessorCount: 16, ComputeInstanceSliceCount: 1}, nvml.SUCCESS
+	}
+	return f
+}
+
 // fields makes the device answer fields by number.
 func (f *fakeDevice) fields(answers map[uint32]nvml.FieldValue) {
 	f.GetFieldValuesFunc = func(values []nvml.FieldValue) nvml.Return {
 		for i := range values {
-			id := values[i].FieldId
+			id, scope := values[i].FieldId, values[i].ScopeId
 			values[i] = answers[id]
-			values[i].FieldId = id
+			values[i].FieldId, values[i].ScopeId = id, scope
 		}
 		return nvml.SUCCESS
 	}
@@ -87,13 +171,19 @@ type fakeLibrary struct {
 	driver  string
 	events  chan nvml.EventData
 	order   []string // of what was released
+	inits   int
+	gpm     func(*nvml.GpmMetricsGetType) nvml.Return
+	samples atomic.Int64 // alive
 }
 
 func newFakeLibrary(devices ...device) *fakeLibrary {
 	return &fakeLibrary{devices: devices, driver: "580.65.06", handles: map[int]nvml.Return{}, events: make(chan nvml.EventData, 8)}
 }
 
-func (l *fakeLibrary) Init() nvml.Return { return l.init }
+func (l *fakeLibrary) Init() nvml.Return {
+	l.inits++
+	return l.init
+}
 
 func (l *fakeLibrary) Shutdown() nvml.Return {
 	l.order = append(l.order, "shutdown")
@@ -110,6 +200,34 @@ func (l *fakeLibrary) LookupSymbol(name string) error {
 func (l *fakeLibrary) SystemGetDriverVersion() (string, nvml.Return)  { return l.driver, nvml.SUCCESS }
 func (l *fakeLibrary) SystemGetCudaDriverVersion() (int, nvml.Return) { return 13010, nvml.SUCCESS }
 func (l *fakeLibrary) DeviceGetCount() (int, nvml.Return)             { return len(l.devices), l.count }
+
+func (l *fakeLibrary) SystemGetDriverBranch() (nvml.SystemDriverBranchInfo, nvml.Return) {
+	return nvml.SystemDriverBranchInfo{}, nvml.SUCCESS
+}
+
+func (l *fakeLibrary) SystemGetConfComputeState() (nvml.ConfComputeSystemState, nvml.Return) {
+	return nvml.ConfComputeSystemState{}, nvml.SUCCESS
+}
+
+func (l *fakeLibrary) SystemGetNvlinkBwMode() (uint32, nvml.Return) { return 0, nvml.SUCCESS }
+
+func (l *fakeLibrary) GpmSampleAlloc() (nvml.GpmSample, nvml.Return) {
+	l.samples.Add(1)
+	return &mock.GpmSample{FreeFunc: func() nvml.Return {
+		l.samples.Add(-1)
+		return nvml.SUCCESS
+	}}, nvml.SUCCESS
+}
+
+func (l *fakeLibrary) GpmMetricsGet(ask *nvml.GpmMetricsGetType) nvml.Return {
+	if l.gpm != nil {
+		return l.gpm(ask)
+	}
+	for i := range ask.NumMetrics {
+		ask.Metrics[i].NvmlReturn = uint32(nvml.SUCCESS)
+	}
+	return nvml.SUCCESS
+}
 
 func (l *fakeLibrary) DeviceGetHandleByIndex(i int) (device, nvml.Return) {
 	return l.devices[i], l.handles[i]
@@ -136,12 +254,15 @@ func newArchive() *archive {
 	return &archive{log: slog.New(slog.DiscardHandler), of: map[string]*history{}}
 }
 
-func everything() choice { return choose(func(*metric.Desc) bool { return true }) }
+func everything() *choice { return choose(func(*metric.Desc) bool { return true }) }
+
+// config is that of New, without a limit that matters.
+func config() Config { return Config{Processes: 8, Proc: "/nowhere"} }
 
 // opened is a reader of the library, closed when the test ends.
 func opened(t testing.TB, l *fakeLibrary) *reader {
 	t.Helper()
-	r, err := open(l, newArchive(), everything())
+	r, err := open(l, config(), newArchive(), everything())
 	if err != nil {
 		t.Fatal(err)
 	}

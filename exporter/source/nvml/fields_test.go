@@ -27,8 +27,8 @@ func TestFieldsOfDriver(t *testing.T) {
 			times[&out.Throttle.Time[i]] = true
 		}
 		var got []uint32
-		for _, f := range fields {
-			if times[f.to(&out)] && f.of(major(version)) {
+		for _, f := range deviceFields {
+			if f.to != nil && times[f.to(&out)] && f.of(major(version)) {
 				got = append(got, f.id)
 			}
 		}
@@ -42,14 +42,14 @@ func TestFieldsOfDriver(t *testing.T) {
 // A driver whose version can not be told is asked nothing that depends on it.
 func TestFieldOf(t *testing.T) {
 	for _, c := range []struct {
-		f      field
+		f      field[telemetry.Device]
 		driver int
 		want   bool
 	}{
-		{field{}, 0, true}, {field{}, 570, true},
-		{field{last: 574}, 0, false}, {field{last: 574}, 574, true}, {field{last: 574}, 575, false},
-		{field{first: 575}, 0, false}, {field{first: 575}, 574, false}, {field{first: 575}, 575, true},
-		{field{first: 575, last: 589}, 589, true}, {field{first: 575, last: 589}, 590, false},
+		{field[telemetry.Device]{}, 0, true}, {field[telemetry.Device]{}, 570, true},
+		{field[telemetry.Device]{last: 574}, 0, false}, {field[telemetry.Device]{last: 574}, 574, true}, {field[telemetry.Device]{last: 574}, 575, false},
+		{field[telemetry.Device]{first: 575}, 0, false}, {field[telemetry.Device]{first: 575}, 574, false}, {field[telemetry.Device]{first: 575}, 575, true},
+		{field[telemetry.Device]{first: 575, last: 589}, 589, true}, {field[telemetry.Device]{first: 575, last: 589}, 590, false},
 	} {
 		if got := c.f.of(c.driver); got != c.want {
 			t.Errorf("%d to %d, driver %d: %v, want %v", c.f.first, c.f.last, c.driver, got, c.want)

@@ -4,6 +4,7 @@ package nvml
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -31,7 +32,7 @@ func (r *reader) identify(dev device, index int, uuid string) telemetry.Identity
 		UUID: uuid, Index: index, Vendor: "nvidia",
 		Model: word(dev.GetName()), Serial: word(dev.GetSerial()), PartNumber: word(dev.GetBoardPartNumber()),
 		FirmwareVersion: word(dev.GetVbiosVersion()),
-		DriverVersion:   r.driver, CUDAVersion: r.cuda,
+		DriverVersion:   r.driver, CUDAVersion: r.cuda, Minor: digits(dev.GetMinorNumber()),
 	}
 	if pci, ret := dev.GetPciInfo(); ret == nvml.SUCCESS {
 		id.PCI = telemetry.NormalizePCI(text(pci.BusId[:]))
@@ -53,8 +54,16 @@ func word(s string, ret nvml.Return) string {
 	return strings.TrimSpace(s)
 }
 
+// digits is a number as a label, or nothing when there was none.
+func digits(n int, ret nvml.Return) string {
+	if ret != nvml.SUCCESS || n < 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
 // text is a C string.
-func text(chars []int8) string {
+func text[T int8 | uint8](chars []T) string {
 	var b strings.Builder
 	for _, c := range chars {
 		if c == 0 {

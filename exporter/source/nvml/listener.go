@@ -34,12 +34,12 @@ type listener struct {
 
 	mu      sync.Mutex // over what follows; the set is replaced by the waiting goroutine alone
 	set     nvml.EventSet
-	watched map[device]*xids // by the driver's handle
+	watched map[nvml.Device]*xids // by the driver's handle
 }
 
 // listen prepares an event set. Without one there are no XIDs, and the rest is read all the same.
 func listen(lib library, log *slog.Logger) *listener {
-	l := &listener{lib: lib, log: log, stop: make(chan struct{}), giveUp: giveUp, watched: map[device]*xids{}}
+	l := &listener{lib: lib, log: log, stop: make(chan struct{}), giveUp: giveUp, watched: map[nvml.Device]*xids{}}
 	set, ret := lib.EventSetCreate()
 	if ret != nvml.SUCCESS {
 		log.Warn("XIDs can not be listened for", "err", ret.Error())
@@ -66,7 +66,7 @@ func (l *listener) watch(dev device, counts *xids) bool {
 		}
 		return false
 	}
-	l.watched[dev] = counts
+	l.watched[dev.Raw()] = counts
 	if l.stopped == nil {
 		l.stopped = make(chan struct{})
 		go l.run(l.set)
@@ -158,7 +158,7 @@ func (l *listener) renew(old nvml.EventSet) nvml.EventSet {
 }
 
 // errHanging leaves the library open, because the driver still has one of our threads.
-var errHanging = errors.New("nvml: the driver does not end waiting for XIDs; it is left open")
+var errHanging = errors.New("nvml: the driver does not come back from a call; it is left open")
 
 // close ends the waiting and frees the set.
 func (l *listener) close() error {
@@ -167,11 +167,7 @@ func (l *listener) close() error {
 	stopped := l.stopped
 	l.mu.Unlock()
 	if stopped != nil {
-		t := time.NewTimer(l.giveUp)
-		defer t.Stop()
-		select {
-		case <-stopped:
-		case <-t.C:
+		if !ends(l.giveUp, func() { <-stopped }) {
 			return errHanging
 		}
 	}

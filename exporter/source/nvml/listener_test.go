@@ -39,7 +39,7 @@ func TestXIDs(t *testing.T) {
 	deaf.GetSupportedEventTypesFunc = func() (uint64, nvml.Return) { return 0, nvml.SUCCESS }
 	l := newFakeLibrary(a, b, deaf)
 	past := newArchive()
-	r, err := open(l, past, everything())
+	r, err := open(l, config(), past, everything())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,10 +59,10 @@ func TestXIDs(t *testing.T) {
 		t.Errorf("not listened to: %#v, want nil", x)
 	}
 	for _, e := range []nvml.EventData{
-		{Device: a, EventType: xidEvents, EventData: 79}, {Device: a, EventType: xidEvents, EventData: 13},
-		{Device: a, EventType: xidEvents, EventData: 79}, {Device: b, EventType: xidEvents, EventData: 48},
-		{Device: b, EventType: nvml.EventTypeSingleBitEccError, EventData: 1},
-		{Device: answering("GPU-stranger"), EventType: xidEvents, EventData: 31},
+		{Device: a.Raw(), EventType: xidEvents, EventData: 79}, {Device: a.Raw(), EventType: xidEvents, EventData: 13},
+		{Device: a.Raw(), EventType: xidEvents, EventData: 79}, {Device: b.Raw(), EventType: xidEvents, EventData: 48},
+		{Device: b.Raw(), EventType: nvml.EventTypeSingleBitEccError, EventData: 1},
+		{Device: answering("GPU-stranger").Raw(), EventType: xidEvents, EventData: 31},
 	} {
 		l.events <- e
 	}
@@ -71,7 +71,7 @@ func TestXIDs(t *testing.T) {
 		return len(x) == 2 && x["79"] == 2 && x["13"] == 1 && len(y) == 1 && y["48"] == 1
 	})
 	before := read(0)
-	l.events <- nvml.EventData{Device: a, EventType: xidEvents, EventData: 13}
+	l.events <- nvml.EventData{Device: a.Raw(), EventType: xidEvents, EventData: 13}
 	eventually(t, "another XID 13", func() bool { return errorsOf(read(0))["13"] == 2 })
 	if errorsOf(before)["13"] != 1 {
 		t.Error("a list already given was changed")
@@ -92,7 +92,7 @@ func TestXIDs(t *testing.T) {
 	}
 
 	// Opened again, the counts go on.
-	if r, err = open(l, past, everything()); err != nil {
+	if r, err = open(l, config(), past, everything()); err != nil {
 		t.Fatal(err)
 	}
 	defer closed(t, r)
@@ -111,7 +111,7 @@ func TestListenerRenews(t *testing.T) {
 	events := newListener(t, l)
 	counts := [2]xids{newXIDs("GPU-a", events.log), newXIDs("GPU-b", events.log)}
 	old := &mock.EventSet{FreeFunc: func() nvml.Return { return nvml.SUCCESS }}
-	events.watched = map[device]*xids{a: &counts[0], b: &counts[1]}
+	events.watched = map[nvml.Device]*xids{a.Raw(): &counts[0], b.Raw(): &counts[1]}
 	a.RegisterEventsFunc = func(uint64, nvml.EventSet) nvml.Return { return nvml.ERROR_GPU_IS_LOST }
 	next := events.renew(old)
 	if next == nvml.EventSet(old) || len(old.FreeCalls()) != 1 || events.set != next {

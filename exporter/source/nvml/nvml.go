@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/source"
 )
 
@@ -18,7 +21,11 @@ func opener(cfg Config) func(context.Context) (source.Reader, error) {
 	past := &archive{log: cfg.Logger, of: map[string]*history{}}
 	chosen := choose(cfg.On)
 	return func(context.Context) (source.Reader, error) {
-		r, err := open(newShared(cfg.Library), past, chosen)
+		lib, err := find(cfg.Library)
+		if err != nil {
+			return nil, err
+		}
+		r, err := open(lib, cfg, past, chosen)
 		if err != nil {
 			return nil, err
 		}
@@ -37,44 +44,98 @@ func (a *archive) get(uuid string) *history {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.of[uuid] == nil {
-		a.of[uuid] = &history{xids: newXIDs(uuid, a.log)}
+		a.of[uuid] = &history{xids: newXIDs(uuid, a.log), active: map[string]*activity{}}
 	}
 	return a.of[uuid]
 }
 
-// reader is the opened library.
-type reader struct {
-	lib    library
-	log    *slog.Logger
-	past   *archive
-	chosen choice
-	has    symbols
-	driver string // version
-	cuda   string // newest version served
-	events *listener
-
-	devices map[string]*handle // by UUID
-	byIndex map[int]*handle    // the driver numbers once, when it is initialised
-	said    map[int]string     // what was last logged of an index
+// activity are the seconds of a device ("") or of one of its GPU instances.
+func (h *history) activity(key string) *activity {
+	if h.active[key] == nil {
+		h.active[key] = new(activity)
+	}
+	return h.active[key]
 }
 
-func open(lib library, past *archive, chosen choice) (*reader, error) {
-	if ret := lib.Init(); ret != nvml.SUCCESS {
-		return nil, initFault(ret)
+// reader is the opened library.
+type reader struct {
+	lib           library
+	log           *slog.Logger
+	past          *archive
+	chosen        *choice
+	proc          string
+	mostProcesses int
+	onBus         func() int
+	gate          *gate // shut while the library is initialised anew
+
+	// What the driver says of itself, at each initialisation.
+	absent       *[questions]bool
+	driver       string // version
+	major        int
+	branch       string
+	cuda         string // newest version served
+	bandwidth    string // mode of the NVLinks
+	confidential struct {
+		enabled float64
+		why     *metric.Reason
 	}
+	events *listener
+
+	handles  []*handle // all ever listed, in the order they were met
+	said     map[int]string
+	again    retry // of initialising
+	renewals int   // written with the gate shut
+
+	stop       chan struct{}
+	background sync.WaitGroup // what measures beside the reads
+}
+
+func open(lib library, cfg Config, past *archive, chosen *choice) (*reader, error) {
 	r := &reader{
-		lib: lib, log: past.log, past: past, chosen: chosen, has: lookUp(lib),
-		devices: map[string]*handle{}, byIndex: map[int]*handle{}, said: map[int]string{},
+		lib: lib, log: past.log, past: past, chosen: chosen, proc: cfg.Proc, mostProcesses: cfg.Processes,
+		onBus: cfg.OnBus, gate: newGate(), said: map[int]string{}, stop: make(chan struct{}),
 	}
-	r.driver = word(lib.SystemGetDriverVersion())
-	if n, ret := lib.SystemGetCudaDriverVersion(); ret == nvml.SUCCESS {
-		r.cuda = cudaVersion(n)
-	}
-	if chosen.groups["xid"] {
-		r.events = listen(lib, r.log)
+	if err := r.init(); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
+
+// init initialises the library and learns what it is.
+func (r *reader) init() error {
+	if ret := r.lib.Init(); ret != nvml.SUCCESS {
+		return initFault(ret)
+	}
+	r.absent = absent(r.lib)
+	r.driver = word(r.lib.SystemGetDriverVersion())
+	r.major = major(r.driver)
+	if n, ret := r.lib.SystemGetCudaDriverVersion(); ret == nvml.SUCCESS {
+		r.cuda = cudaVersion(n)
+	}
+	if r.has("nvmlSystemGetDriverBranch") {
+		if b, ret := r.lib.SystemGetDriverBranch(); ret == nvml.SUCCESS {
+			r.branch = text(b.Branch[:])
+		}
+	}
+	if r.has("nvmlSystemGetNvlinkBwMode") {
+		if mode, ret := r.lib.SystemGetNvlinkBwMode(); ret == nvml.SUCCESS {
+			r.bandwidth = strconv.FormatUint(uint64(mode), 10)
+		}
+	}
+	r.confidential.why = metric.Unsupported
+	if r.has("nvmlSystemGetConfComputeState") {
+		s, ret := r.lib.SystemGetConfComputeState()
+		r.confidential.why, _ = reason(ret)
+		r.confidential.enabled = float64(min(s.CcFeature, nvml.CC_SYSTEM_FEATURE_ENABLED))
+	}
+	if r.chosen.groups["xid"] {
+		r.events = listen(r.lib, r.log)
+	}
+	return nil
+}
+
+// has answers for functions that only some drivers have.
+func (r *reader) has(symbol string) bool { return has(r.lib, symbol) }
 
 // initFault explains why the library could not be initialised. The driver's words are taken at
 // once: they are the library's, which may be closed by the time someone reads them.
@@ -93,31 +154,44 @@ func initFault(ret nvml.Return) error {
 // Devices lists the devices. One that does not give a handle costs only itself, and one that was
 // there before stays: its readings say that it is lost.
 func (r *reader) Devices(context.Context) ([]source.Device, error) {
+	if err := r.renew(); err != nil {
+		return nil, err
+	}
 	n, ret := r.lib.DeviceGetCount()
 	if ret != nvml.SUCCESS {
 		return nil, fmt.Errorf("nvml: count devices: %s", ret.Error())
 	}
-	if n == 0 { // only a new Init finds devices that come later
+	if n == 0 && len(r.handles) == 0 { // only a new Init finds devices that come later
 		return nil, fmt.Errorf("nvml: %w: the driver has no device", source.ErrAbsent)
 	}
-	var out []source.Device
 	var faults []error
 	listed := map[*handle]bool{}
 	for i := range n {
 		h, err := r.device(i)
-		if err != nil {
-			faults = append(faults, err)
-			h = r.byIndex[i]
+		if err == nil && listed[h] {
+			err = fmt.Errorf("nvml: device %d: has the uuid of another: %s", i, h.identity.UUID)
 		}
 		r.say(i, err)
-		if h != nil && !listed[h] {
-			listed[h] = true
-			out = append(out, h)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		listed[h] = true
+	}
+	for _, h := range r.handles {
+		if !listed[h] && len(faults) == 0 { // the driver no longer knows it; else it may be the one at fault
+			h.given.Store(nil)
 		}
 	}
-	if len(out) == 0 {
+	if len(r.handles) == 0 {
 		return nil, errors.Join(faults...)
 	}
+	out := make([]source.Device, len(r.handles))
+	for i, h := range r.handles {
+		out[i] = h
+	}
+	r.again.missing = len(faults) > 0 || len(listed) < len(r.handles)
+	r.again.listed = len(listed)
 	return out, nil
 }
 
@@ -128,25 +202,34 @@ func (r *reader) device(index int) (*handle, error) {
 		return nil, fmt.Errorf("nvml: device %d: get handle: %s", index, ret.Error())
 	}
 	uuid, ret := dev.GetUUID()
-	if ret != nvml.SUCCESS {
+	if ret != nvml.SUCCESS || uuid == "" {
 		return nil, fmt.Errorf("nvml: device %d: get uuid: %s", index, ret.Error())
 	}
-	h := r.devices[uuid]
-	if h == nil {
-		h = &handle{
-			dev: dev, has: r.has, identity: r.identify(dev, index, uuid),
-			chosen:  r.chosen.groups,
-			batch:   newBatch(r.chosen.fields, major(r.driver), uptime),
-			history: r.past.get(uuid),
+	for _, h := range r.handles {
+		if h.identity.UUID == uuid {
+			if g := h.given.Load(); g == nil || g.dev.Raw() != dev.Raw() {
+				r.give(h, dev)
+			}
+			return h, nil
 		}
-		if r.chosen.groups["throttle"] {
-			h.reasons = supportedReasons(dev, r.has)
-		}
-		h.watched = r.events != nil && r.events.watch(dev, &h.history.xids)
-		r.devices[uuid] = h
 	}
-	r.byIndex[index] = h
+	h := &handle{reader: r, log: r.log.With("uuid", uuid), identity: r.identify(dev, index, uuid), history: r.past.get(uuid)}
+	r.give(h, dev)
+	r.handles = append(r.handles, h)
 	return h, nil
+}
+
+// give hands a device of the driver's to its handle.
+func (r *reader) give(h *handle, dev device) {
+	g := &given{dev: dev}
+	if r.chosen.metrics["gpu.platform.info"] {
+		g.platform = r.platform(dev, h.identity.Minor)
+	}
+	if r.chosen.metrics["gpu.firmware.info"] {
+		g.firmware = r.firmware(dev)
+	}
+	g.watched = r.events != nil && r.events.watch(dev, &h.history.xids)
+	h.given.Store(g)
 }
 
 // say logs the fault of an index when it is new, and its end.
@@ -166,15 +249,14 @@ func (r *reader) say(index int, err error) {
 	}
 }
 
-// Close lets go of the driver: the listener first, which waits in the library.
-func (r *reader) Close() error {
-	if r.events != nil {
-		if err := r.events.close(); err != nil {
-			return err
-		}
+// pause waits, and says whether the library is still open.
+func (r *reader) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-r.stop:
+		return false
+	case <-t.C:
+		return true
 	}
-	if ret := r.lib.Shutdown(); ret != nvml.SUCCESS {
-		return fmt.Errorf("nvml: shutdown: %s", ret.Error())
-	}
-	return nil
 }

@@ -3,8 +3,13 @@
 package nvml
 
 import (
+	"cmp"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,22 +22,39 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// Every metric the spec says NVML gives is read, and no other.
+// Every metric the spec says NVML gives is read, in every scope, and no other.
 func TestSpecIsRead(t *testing.T) {
 	d := answering("GPU-0")
+	d.cut(part("MIG-0", "1g.10gb", 7, 0))
 	l := newFakeLibrary(d)
+	l.driver = "610.43.02"
 	devices, err := opened(t, l).Devices(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.events <- nvml.EventData{Device: d, EventType: xidEvents, EventData: 79}
+	h := devices[0].(*handle)
+	h.Sample(t.Context())
+	time.Sleep(shortest + 10*time.Millisecond)
+	h.Sample(t.Context())
+	l.events <- nvml.EventData{Device: d.Raw(), EventType: xidEvents, EventData: 79}
 	var read telemetry.Device
 	for deadline := time.Now().Add(5 * time.Second); len(read.XID.Errors) == 0 && time.Now().Before(deadline); {
-		if why := devices[0].Read(t.Context(), &read); why != nil {
+		read = telemetry.Device{}
+		if why := h.Read(t.Context(), &read); why != nil {
 			t.Fatal(why)
 		}
 	}
 	sourcetest.SpecIsRead(t, "nvml", telemetry.DeviceFamilies, &read)
+	if len(read.Partitions) != 1 || len(read.Links) != 3 || len(read.Processes) != 1 {
+		t.Fatalf("%d partitions, %d links, %d processes", len(read.Partitions), len(read.Links), len(read.Processes))
+	}
+	sourcetest.SpecIsRead(t, "nvml", telemetry.PartitionFamilies, &read.Partitions[0].Read)
+	sourcetest.SpecIsRead(t, "nvml", telemetry.ProcessFamilies, &read.Processes[0].Read)
+	var link telemetry.Link // what each sort of link gives, together
+	for i := range read.Links {
+		sourcetest.Merge(telemetry.LinkFamilies, &link, &read.Links[i].Read)
+	}
+	sourcetest.SpecIsRead(t, "nvml", telemetry.LinkFamilies, &link)
 }
 
 func TestNoCallTwice(t *testing.T) {
@@ -46,7 +68,7 @@ func TestNoCallTwice(t *testing.T) {
 		if why := devices[0].Read(t.Context(), new(telemetry.Device)); why != nil {
 			t.Fatal(why)
 		}
-		if len(d.asked) < 20 {
+		if len(d.asked) < 30 {
 			t.Errorf("only %d questions were asked: %v", len(d.asked), d.asked)
 		}
 		for call, n := range d.asked {
@@ -81,7 +103,7 @@ func TestIdentity(t *testing.T) {
 	want := telemetry.Identity{
 		UUID: "GPU-6b1f3c1e", Index: 1, Vendor: "nvidia", Model: "NVIDIA H100 80GB HBM3", PCI: "0000:8a:00.0",
 		PartNumber: "692-2G520-0200-000", Architecture: "hopper", ComputeCapability: "9.0",
-		DriverVersion: "580.65.06", CUDAVersion: "13.1", FirmwareVersion: "96.00.5E.00.01",
+		DriverVersion: "580.65.06", CUDAVersion: "13.1", FirmwareVersion: "96.00.5E.00.01", Minor: "0",
 	}
 	if got := *devices[1].Identity(); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -111,12 +133,12 @@ func TestListing(t *testing.T) {
 	}
 	delete(l.handles, 1)
 	names, after := uuids()
-	if names != "GPU-0 GPU-1 GPU-2" || before[0] != after[0] || before[1] != after[2] {
-		t.Errorf("with all: %s; the same as before: %v %v", names, before[0] == after[0], before[1] == after[2])
+	if names != "GPU-0 GPU-2 GPU-1" || before[0] != after[0] || before[1] != after[1] {
+		t.Errorf("with all: %s; the same as before: %v %v", names, before[0] == after[0], before[1] == after[1])
 	}
 	l.handles[0] = nvml.ERROR_GPU_IS_LOST
 	names, lost := uuids()
-	if names != "GPU-0 GPU-1 GPU-2" || lost[0] != after[0] {
+	if names != "GPU-0 GPU-2 GPU-1" || lost[0] != after[0] {
 		t.Errorf("with a known one lost: %s", names)
 	}
 	l.count = nvml.ERROR_UNINITIALIZED
@@ -124,7 +146,10 @@ func TestListing(t *testing.T) {
 		t.Error("a driver that is gone lists devices")
 	}
 	l.count, l.devices = nvml.SUCCESS, nil
-	if _, err := r.Devices(t.Context()); !errors.Is(err, source.ErrAbsent) {
+	if names, gone := uuids(); names != "GPU-0 GPU-2 GPU-1" || gone[0].Read(t.Context(), new(telemetry.Device)) != metric.Lost {
+		t.Errorf("with all gone: %s", names)
+	}
+	if _, err := opened(t, newFakeLibrary()).Devices(t.Context()); !errors.Is(err, source.ErrAbsent) {
 		t.Errorf("a driver without devices: %v", err)
 	}
 	none := newFakeLibrary(answering("GPU-0"))
@@ -141,7 +166,7 @@ func TestInitFaults(t *testing.T) {
 	} {
 		l := newFakeLibrary()
 		l.init = ret
-		_, err := open(l, newArchive(), everything())
+		_, err := open(l, config(), newArchive(), everything())
 		if err == nil || errors.Is(err, source.ErrAbsent) != absent || !strings.Contains(err.Error(), ret.Error()) {
 			t.Errorf("%v: %v; absent should be %v", ret, err, absent)
 		}
@@ -185,28 +210,47 @@ func TestOldDriver(t *testing.T) {
 	want(t, "throttled by heat", out.Throttle.Time[telemetry.ThrottleCauseSWThermal], 0.) // 580
 }
 
-// Each symbol that is looked up is one the library's header declares under that name, so a
-// misspelt one can not pass for an old driver.
+// Each symbol that is looked up is that of a call which is made, so a misspelt one can not pass for
+// an old driver. go-nvml's own name of a call is the symbol's without its prefix.
 func TestSymbolsAreCalls(t *testing.T) {
-	calls := reflect.TypeFor[device]()
-	l := &spelled{fakeLibrary: newFakeLibrary()}
-	lookUp(l)
-	if len(l.names) != reflect.TypeFor[symbols]().NumField() {
-		t.Errorf("%d symbols looked up, %d kept", len(l.names), reflect.TypeFor[symbols]().NumField())
+	device, header := reflect.TypeFor[device](), declared(t)
+	elsewhere := map[string]string{ // calls that the narrow interface names by the version read
+		"nvmlDeviceGetTemperatureV": "TemperatureV1", "nvmlDeviceGetGpuFabricInfoV": "FabricV3", "nvmlDeviceGetC2cModeInfoV": "C2CModeV1",
+		"nvmlDeviceGetMigDeviceHandleByIndex": "Instance", "nvmlGpmSampleGet": "GpmSampleGet", "nvmlGpmMigSampleGet": "GpmMigSampleGet",
 	}
-	for _, name := range l.names {
-		if _, ok := calls.MethodByName(strings.TrimPrefix(name, "nvmlDevice")); !ok {
-			t.Errorf("%s is looked up and never called", name)
+	for q, names := range symbols {
+		if names == "" {
+			t.Errorf("question %d has no symbol", q)
+		}
+		made := false
+		for name := range strings.SplitSeq(names, "|") {
+			_, ok := device.MethodByName(cmp.Or(elsewhere[name], strings.TrimPrefix(name, "nvmlDevice")))
+			made = made || ok
+			if !header[name] {
+				t.Errorf("%s is no function of the header", name)
+			}
+		}
+		if !made {
+			t.Errorf("%s is looked up and never called", names)
 		}
 	}
 }
 
-type spelled struct {
-	*fakeLibrary
-	names []string
-}
-
-func (s *spelled) LookupSymbol(name string) error {
-	s.names = append(s.names, name)
-	return nil
+// declared are the functions of NVIDIA's header, as go-nvml has it.
+func declared(t *testing.T) map[string]bool {
+	t.Helper()
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml")
+	said, err := list.Output()
+	if err != nil {
+		t.Fatalf("%v: %v", list.Args, err)
+	}
+	header, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(said)), "pkg/nvml/nvml.h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for _, m := range regexp.MustCompile(`DECLDIR (nvml\w+) ?\(`).FindAllSubmatch(header, -1) {
+		out[string(m[1])] = true
+	}
+	return out
 }

@@ -3,6 +3,8 @@
 package nvml
 
 import (
+	"math"
+
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/gpumeter/gpumeter/exporter/metric"
@@ -12,27 +14,19 @@ import (
 // pass is one reading of a device.
 type pass struct {
 	h    *handle
+	dev  device
 	out  *telemetry.Device
-	at   int            // questions answered so far
 	down *metric.Reason // the device as a whole can not be read; nothing more is asked
-}
-
-// read asks one question and keeps the answer in the spec's unit, or the reason there is none.
-func read[N number](p *pass, v *metric.Value, unit string, scale float64, ask func() (N, nvml.Return)) {
-	if p.down != nil {
-		return
-	}
-	n, ret := ask()
-	put(v, p.why(ret), unit, scale, n)
 }
 
 // put keeps an answer already given.
 func put[N number](v *metric.Value, why *metric.Reason, unit string, scale float64, n N) {
 	scaled := float64(n) * scale
 	switch {
+	case why == metric.Unread: // nothing was asked
 	case why != nil:
 		v.Fail(why)
-	case float64(n) >= blank || !plausible(unit, scaled):
+	case float64(n) >= blank || float64(n) == math.MaxUint32 || !plausible(unit, scaled):
 		v.Fail(metric.Implausible)
 	default:
 		v.Set(scaled)
@@ -43,23 +37,22 @@ func put[N number](v *metric.Value, why *metric.Reason, unit string, scale float
 // answer: some drivers refuse that way what their generation does not have.
 const patience = 3
 
-// why is the reason a return code gives for there being no number, nil when there is one. All
-// answers of a pass go through it in the same order each time, which tells them apart.
-func (p *pass) why(ret nvml.Return) *metric.Reason {
-	if p.at == len(p.h.refusals) {
-		p.h.refusals = append(p.h.refusals, 0)
-	}
-	refusals := &p.h.refusals[p.at]
-	p.at++
+// why is the reason a return code gives for there being no answer, nil when there is one. What the
+// device can not answer is not asked again.
+func (p *pass) why(a *answer, ret nvml.Return) *metric.Reason {
 	if ret != nvml.ERROR_INVALID_ARGUMENT {
-		*refusals = 0
-	} else if *refusals++; *refusals >= patience {
-		*refusals = patience
+		a.refusals = 0
+	} else if a.refusals++; a.refusals >= patience {
+		a.off = true
 		return metric.Unsupported
 	}
 	why, whole := reason(ret)
 	if whole {
 		p.down = why
+	}
+	a.off = why == metric.Unsupported
+	if why == metric.Denied {
+		p.h.deny()
 	}
 	return why
 }

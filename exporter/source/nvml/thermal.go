@@ -5,7 +5,6 @@ package nvml
 import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
-	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
@@ -17,25 +16,25 @@ var thresholds = [...]nvml.TemperatureThresholds{
 	telemetry.TemperatureLimitTypeCoreMax:   nvml.TEMPERATURE_THRESHOLD_GPU_MAX,
 }
 
-// thermal reads the chip's temperatures; the memory's is a field.
+// thermal reads the chip's temperatures; the memory's is a field. The call for the chip's is
+// deprecated from R570 on in favour of one that younger drivers alone have.
 func thermal(p *pass, out *telemetry.Thermal) {
-	dev := p.h.dev
+	dev := p.dev
 	core := &out.Temperature[telemetry.TemperatureSensorCore]
-	if p.h.has.temperature {
-		read(p, core, celsius, whole, func() (uint32, nvml.Return) { return dev.GetTemperature(nvml.TEMPERATURE_GPU) })
+	if p.h.answers.absent[askTemperature] {
+		read(p, core, askTemperatureV, 0, celsius, whole, func() (int32, nvml.Return) {
+			t, ret := dev.TemperatureV1()
+			return t.Temperature, ret
+		})
 	} else {
-		core.Fail(metric.Unsupported)
+		read(p, core, askTemperature, 0, celsius, whole, func() (uint32, nvml.Return) { return dev.GetTemperature(nvml.TEMPERATURE_GPU) })
 	}
 	for limit, threshold := range thresholds {
-		read(p, &out.TemperatureLimit[limit], celsius, whole, func() (uint32, nvml.Return) {
+		readFixed(p, &out.TemperatureLimit[limit], &p.h.fixed.temperatures[limit], askThreshold, limit, celsius, whole, func() (uint32, nvml.Return) {
 			return dev.GetTemperatureThreshold(threshold)
 		})
 	}
-	if !p.h.has.margin {
-		out.TemperatureMargin.Fail(metric.Unsupported)
-		return
-	}
-	read(p, &out.TemperatureMargin, celsius, whole, func() (int32, nvml.Return) {
+	read(p, &out.TemperatureMargin, askMargin, 0, celsius, whole, func() (int32, nvml.Return) {
 		m, ret := dev.GetMarginTemperature()
 		return m.MarginTemperature, ret
 	})

@@ -42,18 +42,13 @@ func bits(causes ...telemetry.ThrottleCause) uint64 {
 }
 
 func throttle(p *pass, out *telemetry.Throttle) {
-	if p.down != nil {
-		return
+	q, ask := askEventReasons, p.dev.GetCurrentClocksEventReasons
+	if p.h.answers.absent[askEventReasons] { // before R535
+		q, ask = askThrottleReasons, p.dev.GetCurrentClocksThrottleReasons
 	}
-	var active uint64
-	why := metric.Unsupported
-	switch {
-	case p.h.has.eventReasons:
-		n, ret := p.h.dev.GetCurrentClocksEventReasons()
-		active, why = n, p.why(ret)
-	case p.h.has.throttleReasons:
-		n, ret := p.h.dev.GetCurrentClocksThrottleReasons()
-		active, why = n, p.why(ret)
+	active, why := call(p, q, 0, ask)
+	if why == metric.Unread {
+		return
 	}
 	for i, mask := range causeBits {
 		putBits(&out.Reason[i], why, active&mask, p.h.reasons&mask)
@@ -78,13 +73,13 @@ func putBits(v *metric.Value, why *metric.Reason, active, supported uint64) {
 
 // supportedReasons are the bits the device can have, with those not known to this version; all
 // where the driver does not tell.
-func supportedReasons(dev device, has symbols) uint64 {
+func supportedReasons(dev device, lib library) uint64 {
 	var mask uint64
 	ret := nvml.ERROR_FUNCTION_NOT_FOUND
 	switch {
-	case has.supportedReasons:
+	case has(lib, "nvmlDeviceGetSupportedClocksEventReasons"):
 		mask, ret = dev.GetSupportedClocksEventReasons()
-	case has.supportedBefore:
+	case has(lib, "nvmlDeviceGetSupportedClocksThrottleReasons"): // before R535
 		mask, ret = dev.GetSupportedClocksThrottleReasons()
 	}
 	if ret != nvml.SUCCESS {

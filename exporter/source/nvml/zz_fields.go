@@ -7,130 +7,490 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// fields are the numbered fields of the driver that the spec names, in its order.
-var fields = []field{
+// deviceFields are the numbered fields of a device that the spec names, in its order.
+var deviceFields = []field[telemetry.Device]{
 	{
 		metric: "gpu.ecc.errors", id: 3, scale: 1, unit: "{error}", counter: true,
-		to: func(d *telemetry.Device) *metric.Value { return &d.ECC.Errors[telemetry.ECCErrorTypeCorrected] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.ECC.Errors[telemetry.ECCErrorTypeCorrected] },
 	},
 	{
 		metric: "gpu.ecc.errors", id: 4, scale: 1, unit: "{error}", counter: true,
-		to: func(d *telemetry.Device) *metric.Value { return &d.ECC.Errors[telemetry.ECCErrorTypeUncorrected] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.ECC.Errors[telemetry.ECCErrorTypeUncorrected] },
 	},
 	{
 		metric: "gpu.ecc.lifetime.errors", id: 5, scale: 1, unit: "{error}", counter: true,
-		to: func(d *telemetry.Device) *metric.Value { return &d.ECC.LifetimeErrors[telemetry.ECCErrorTypeCorrected] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.ECC.LifetimeErrors[telemetry.ECCErrorTypeCorrected] },
 	},
 	{
 		metric: "gpu.ecc.lifetime.errors", id: 6, scale: 1, unit: "{error}", counter: true,
-		to: func(d *telemetry.Device) *metric.Value {
-			return &d.ECC.LifetimeErrors[telemetry.ECCErrorTypeUncorrected]
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.ECC.LifetimeErrors[telemetry.ECCErrorTypeUncorrected]
 		},
 	},
 	{
 		metric: "gpu.ecc.enabled", id: 1, scale: 1, unit: "",
-		to: func(d *telemetry.Device) *metric.Value { return &d.ECC.Enabled[telemetry.ModePhaseCurrent] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.ECC.Enabled[telemetry.ModePhaseCurrent] },
 	},
 	{
 		metric: "gpu.ecc.enabled", id: 2, scale: 1, unit: "",
-		to: func(d *telemetry.Device) *metric.Value { return &d.ECC.Enabled[telemetry.ModePhasePending] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.ECC.Enabled[telemetry.ModePhasePending] },
 	},
 	{
 		metric: "gpu.fabric.links", id: 147, scale: 1, unit: "{link}",
-		to: func(d *telemetry.Device) *metric.Value { return &d.Fabric.Links },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Fabric.Links },
 	},
 	{
 		metric: "gpu.power.limit", id: 187, scale: 0.001, unit: "W",
-		to: func(d *telemetry.Device) *metric.Value { return &d.Power.Limit[telemetry.PowerLimitTypeMin] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Power.Limit[telemetry.PowerLimitTypeMin] },
 	},
 	{
 		metric: "gpu.power.limit", id: 188, scale: 0.001, unit: "W",
-		to: func(d *telemetry.Device) *metric.Value { return &d.Power.Limit[telemetry.PowerLimitTypeMax] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Power.Limit[telemetry.PowerLimitTypeMax] },
 	},
 	{
 		metric: "gpu.power.limit", id: 189, scale: 0.001, unit: "W",
-		to: func(d *telemetry.Device) *metric.Value { return &d.Power.Limit[telemetry.PowerLimitTypeDefault] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Power.Limit[telemetry.PowerLimitTypeDefault] },
 	},
 	{
 		metric: "gpu.power.limit", id: 190, scale: 0.001, unit: "W",
-		to: func(d *telemetry.Device) *metric.Value { return &d.Power.Limit[telemetry.PowerLimitTypeEnforced] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Power.Limit[telemetry.PowerLimitTypeEnforced] },
 	},
 	{
 		metric: "gpu.power.limit", id: 192, scale: 0.001, unit: "W",
-		to: func(d *telemetry.Device) *metric.Value { return &d.Power.Limit[telemetry.PowerLimitTypeRequested] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Power.Limit[telemetry.PowerLimitTypeRequested] },
+	},
+	{
+		metric: "gpu.power.instant", id: 186, first: 535, scale: 0.001, unit: "W",
+		to: func(x *telemetry.Device) *metric.Value { return &x.Power.Instant[telemetry.PowerDomainDevice] },
+	},
+	{
+		metric: "gpu.power.instant", id: 186, part: 1, first: 535, scale: 0.001, unit: "W",
+		to: func(x *telemetry.Device) *metric.Value { return &x.Power.Instant[telemetry.PowerDomainModule] },
+	},
+	{
+		metric: "gpu.power.instant", id: 186, part: 2, first: 535, scale: 0.001, unit: "W",
+		to: func(x *telemetry.Device) *metric.Value { return &x.Power.Instant[telemetry.PowerDomainMemory] },
+	},
+	{
+		metric: "gpu.power.edpp.multiplier", id: 274, first: 590, scale: 0.01, unit: "1",
+		to: func(x *telemetry.Device) *metric.Value { return &x.Power.EdppMultiplier },
 	},
 	{
 		metric: "gpu.row_remap.rows", id: 142, scale: 1, unit: "{row}", counter: true,
-		to: func(d *telemetry.Device) *metric.Value {
-			return &d.Repair.RowRemapRows[telemetry.ECCErrorTypeCorrected]
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Repair.RowRemapRows[telemetry.ECCErrorTypeCorrected]
 		},
 	},
 	{
 		metric: "gpu.row_remap.rows", id: 143, scale: 1, unit: "{row}", counter: true,
-		to: func(d *telemetry.Device) *metric.Value {
-			return &d.Repair.RowRemapRows[telemetry.ECCErrorTypeUncorrected]
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Repair.RowRemapRows[telemetry.ECCErrorTypeUncorrected]
 		},
 	},
 	{
 		metric: "gpu.row_remap.pending", id: 144, scale: 1, unit: "",
-		to: func(d *telemetry.Device) *metric.Value { return &d.Repair.RowRemapPending },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Repair.RowRemapPending },
 	},
 	{
 		metric: "gpu.row_remap.failure", id: 145, scale: 1, unit: "",
-		to: func(d *telemetry.Device) *metric.Value { return &d.Repair.RowRemapFailure },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Repair.RowRemapFailure },
+	},
+	{
+		metric: "gpu.row_remap.inactive.rows", id: 301, first: 595, scale: 1, unit: "{row}",
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Repair.RowRemapInactiveRows[telemetry.ECCErrorTypeCorrected]
+		},
+	},
+	{
+		metric: "gpu.row_remap.inactive.rows", id: 302, first: 595, scale: 1, unit: "{row}",
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Repair.RowRemapInactiveRows[telemetry.ECCErrorTypeUncorrected]
+		},
 	},
 	{
 		metric: "gpu.retired_pages", id: 29, scale: 1, unit: "{page}", counter: true,
-		to: func(d *telemetry.Device) *metric.Value {
-			return &d.Repair.RetiredPages[telemetry.RetiredPagesCauseSingleBit]
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Repair.RetiredPages[telemetry.RetiredPagesCauseSingleBit]
 		},
 	},
 	{
 		metric: "gpu.retired_pages", id: 30, scale: 1, unit: "{page}", counter: true,
-		to: func(d *telemetry.Device) *metric.Value {
-			return &d.Repair.RetiredPages[telemetry.RetiredPagesCauseDoubleBit]
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Repair.RetiredPages[telemetry.RetiredPagesCauseDoubleBit]
 		},
 	},
 	{
 		metric: "gpu.retired_pages.pending", id: 31, scale: 1, unit: "",
-		to: func(d *telemetry.Device) *metric.Value { return &d.Repair.RetiredPagesPending },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Repair.RetiredPagesPending },
+	},
+	{
+		metric: "gpu.recovery.action", id: 230, first: 570, scale: 1, unit: "",
+		states: func(x *telemetry.Device) []metric.Value { return x.Repair.RecoveryAction[:] },
+		means:  []int{int(telemetry.RecoveryActionNone), int(telemetry.RecoveryActionReset), int(telemetry.RecoveryActionReboot), int(telemetry.RecoveryActionDrainP2p), int(telemetry.RecoveryActionDrainAndReset), int(telemetry.RecoveryActionRecoverImex)},
+		other:  int(telemetry.RecoveryActionUnknown),
 	},
 	{
 		metric: "gpu.temperature", id: 82, scale: 1, unit: "Cel",
-		to: func(d *telemetry.Device) *metric.Value {
-			return &d.Thermal.Temperature[telemetry.TemperatureSensorMemory]
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Thermal.Temperature[telemetry.TemperatureSensorMemory]
+		},
+	},
+	{
+		metric: "gpu.temperature.margin.limit", id: 193, first: 535, scale: 1, unit: "Cel",
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Thermal.TemperatureMarginLimit[telemetry.TemperatureLimitTypeShutdown]
+		},
+	},
+	{
+		metric: "gpu.temperature.margin.limit", id: 194, first: 535, scale: 1, unit: "Cel",
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Thermal.TemperatureMarginLimit[telemetry.TemperatureLimitTypeSlowdown]
+		},
+	},
+	{
+		metric: "gpu.temperature.margin.limit", id: 195, first: 535, scale: 1, unit: "Cel",
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Thermal.TemperatureMarginLimit[telemetry.TemperatureLimitTypeMemoryMax]
+		},
+	},
+	{
+		metric: "gpu.temperature.margin.limit", id: 196, first: 535, scale: 1, unit: "Cel",
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Thermal.TemperatureMarginLimit[telemetry.TemperatureLimitTypeCoreMax]
 		},
 	},
 	{
 		metric: "gpu.throttle.time", id: 74, scale: 1e-09, unit: "s", counter: true,
-		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseSWPowerCap] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Throttle.Time[telemetry.ThrottleCauseSWPowerCap] },
 	},
 	{
 		metric: "gpu.throttle.time", id: 76, scale: 1e-09, unit: "s", counter: true,
-		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseSyncBoost] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Throttle.Time[telemetry.ThrottleCauseSyncBoost] },
 	},
 	{
 		metric: "gpu.throttle.time", id: 251, first: 575, last: 589, scale: 1e-09, unit: "s", counter: true,
-		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseSWThermal] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Throttle.Time[telemetry.ThrottleCauseSWThermal] },
 	},
 	{
 		metric: "gpu.throttle.time", id: 269, first: 590, scale: 1e-09, unit: "s", counter: true,
-		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseSWThermal] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Throttle.Time[telemetry.ThrottleCauseSWThermal] },
 	},
 	{
 		metric: "gpu.throttle.time", id: 252, first: 575, last: 589, scale: 1e-09, unit: "s", counter: true,
-		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseHWThermal] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Throttle.Time[telemetry.ThrottleCauseHWThermal] },
 	},
 	{
 		metric: "gpu.throttle.time", id: 270, first: 590, scale: 1e-09, unit: "s", counter: true,
-		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseHWThermal] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Throttle.Time[telemetry.ThrottleCauseHWThermal] },
 	},
 	{
 		metric: "gpu.throttle.time", id: 253, first: 575, last: 589, scale: 1e-09, unit: "s", counter: true,
-		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseHWPowerBrake] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Throttle.Time[telemetry.ThrottleCauseHWPowerBrake] },
 	},
 	{
 		metric: "gpu.throttle.time", id: 271, first: 590, scale: 1e-09, unit: "s", counter: true,
-		to: func(d *telemetry.Device) *metric.Value { return &d.Throttle.Time[telemetry.ThrottleCauseHWPowerBrake] },
+		to: func(x *telemetry.Device) *metric.Value { return &x.Throttle.Time[telemetry.ThrottleCauseHWPowerBrake] },
+	},
+	{
+		metric: "gpu.throttle.policy.time", id: 75, scale: 1e-09, unit: "s", counter: true,
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Throttle.PolicyTime[telemetry.ThrottlePolicyThermal]
+		},
+	},
+	{
+		metric: "gpu.throttle.policy.time", id: 77, scale: 1e-09, unit: "s", counter: true,
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Throttle.PolicyTime[telemetry.ThrottlePolicyBoardLimit]
+		},
+	},
+	{
+		metric: "gpu.throttle.policy.time", id: 78, scale: 1e-09, unit: "s", counter: true,
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Throttle.PolicyTime[telemetry.ThrottlePolicyLowUtilization]
+		},
+	},
+	{
+		metric: "gpu.throttle.policy.time", id: 79, scale: 1e-09, unit: "s", counter: true,
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Throttle.PolicyTime[telemetry.ThrottlePolicyReliability]
+		},
+	},
+	{
+		metric: "gpu.throttle.policy.time", id: 80, scale: 1e-09, unit: "s", counter: true,
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Throttle.PolicyTime[telemetry.ThrottlePolicyApplicationClocks]
+		},
+	},
+	{
+		metric: "gpu.throttle.policy.time", id: 81, scale: 1e-09, unit: "s", counter: true,
+		to: func(x *telemetry.Device) *metric.Value {
+			return &x.Throttle.PolicyTime[telemetry.ThrottlePolicyBaseClocks]
+		},
+	},
+	{
+		metric: "gpu.mma.stall", id: 297, first: 610, scale: 0.01, unit: "1",
+		to: func(x *telemetry.Device) *metric.Value { return &x.Utilization.MmaStall },
+	},
+}
+
+// linkFields are those of a device's links.
+var linkFields = []field[telemetry.Link]{
+	{
+		metric: "gpu.link.up", link: telemetry.LinkTypeNvlink, id: 165, scale: 1, unit: "",
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Up },
+	},
+	{
+		metric: "gpu.link.up", link: telemetry.LinkTypeC2c, id: 171, first: 535, scale: 1, unit: "",
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Up },
+	},
+	{
+		metric: "gpu.link.low_power", link: telemetry.LinkTypeNvlink, id: 167, scale: 1, unit: "",
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.LowPower },
+	},
+	{
+		metric: "gpu.link.io", link: telemetry.LinkTypeNvlink, id: 202, first: 560, scale: 1, unit: "By", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Io[telemetry.NetworkIoDirectionTransmit] },
+	},
+	{
+		metric: "gpu.link.io", link: telemetry.LinkTypeNvlink, id: 138, scale: 1024, unit: "By", counter: true, instead: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Io[telemetry.NetworkIoDirectionTransmit] },
+	},
+	{
+		metric: "gpu.link.io", link: telemetry.LinkTypePCIE, id: 197, first: 555, scale: 1, unit: "By", counter: true, as: wide,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Io[telemetry.NetworkIoDirectionTransmit] },
+	},
+	{
+		metric: "gpu.link.io", link: telemetry.LinkTypeNvlink, id: 204, first: 560, scale: 1, unit: "By", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Io[telemetry.NetworkIoDirectionReceive] },
+	},
+	{
+		metric: "gpu.link.io", link: telemetry.LinkTypeNvlink, id: 139, scale: 1024, unit: "By", counter: true, instead: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Io[telemetry.NetworkIoDirectionReceive] },
+	},
+	{
+		metric: "gpu.link.io", link: telemetry.LinkTypePCIE, id: 198, first: 555, scale: 1, unit: "By", counter: true, as: wide,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Io[telemetry.NetworkIoDirectionReceive] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 161, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeReplay] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 94, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeReplay] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeC2c, id: 232, first: 575, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeReplay] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 95, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeReplayRollover] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeC2c, id: 233, first: 575, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeReplayBackToBack] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 215, first: 560, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeRecovery] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 162, scale: 1, unit: "{error}", counter: true, instead: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeRecovery] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 169, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeRecovery] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 214, first: 560, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeRecoveryFailed] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 163, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeCrc] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeC2c, id: 231, first: 575, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeCrc] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 206, first: 560, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeMalformed] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 207, first: 560, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeOverrun] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 208, first: 560, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeReceive] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 209, first: 560, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeRemote] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 210, first: 560, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeHeader] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 211, first: 560, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeIntegrity] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 212, first: 560, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeDiscarded] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 219, first: 560, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeEffective] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypeNvlink, id: 221, first: 560, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeSymbol] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 173, first: 535, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeCorrectable] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 174, first: 535, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeNakReceived] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 175, first: 535, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeReceiver] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 176, first: 535, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeBadTlp] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 177, first: 535, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeNakSent] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 178, first: 535, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeBadDllp] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 179, first: 535, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeNonfatal] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 180, first: 535, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeFatal] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 181, first: 535, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value {
+			return &x.Links.Errors[telemetry.LinkErrorTypeUnsupportedRequest]
+		},
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 182, first: 535, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeLcrc] },
+	},
+	{
+		metric: "gpu.link.errors", link: telemetry.LinkTypePCIE, id: 183, first: 535, scale: 1, unit: "{error}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Errors[telemetry.LinkErrorTypeLane] },
+	},
+	{
+		metric: "gpu.link.bit_error", link: telemetry.LinkTypeNvlink, id: 220, first: 560, scale: 1, unit: "1", as: bitErrorRate,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.BitError[telemetry.LinkBitErrorTypeEffective] },
+	},
+	{
+		metric: "gpu.link.bit_error", link: telemetry.LinkTypeNvlink, id: 222, first: 560, scale: 1, unit: "1", as: bitErrorRate,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.BitError[telemetry.LinkBitErrorTypeSymbol] },
+	},
+	{
+		metric: "gpu.link.bit_error", link: telemetry.LinkTypeNvlink, id: 293, first: 595, scale: 1, unit: "1", as: bitErrorRate,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.BitError[telemetry.LinkBitErrorTypeRaw] },
+	},
+	{
+		metric: "gpu.link.retry.blocks", link: telemetry.LinkTypeNvlink, id: 294, first: 595, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.RetryBlocks[telemetry.LinkRetryFirst] },
+	},
+	{
+		metric: "gpu.link.retry.blocks", link: telemetry.LinkTypeNvlink, id: 295, first: 595, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.RetryBlocks[telemetry.LinkRetryAgain] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 235, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols0] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 236, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols1] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 237, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols2] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 238, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols3] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 239, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols4] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 240, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols5] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 241, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols6] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 242, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols7] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 243, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols8] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 244, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols9] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 245, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols10] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 246, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols11] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 247, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols12] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 248, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols13] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 249, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols14] },
+	},
+	{
+		metric: "gpu.link.fec.blocks", link: telemetry.LinkTypeNvlink, id: 250, first: 570, scale: 1, unit: "{block}", counter: true,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.FecBlocks[telemetry.LinkFecErrorsSymbols15] },
+	},
+	{
+		metric: "gpu.link.speed", link: telemetry.LinkTypeNvlink, id: 164, scale: 1e+06, unit: "By/s",
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Speed },
+	},
+	{
+		metric: "gpu.link.speed", link: telemetry.LinkTypeC2c, id: 172, first: 535, scale: 1e+06, unit: "By/s",
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Speed },
+	},
+	{
+		metric: "gpu.link.generation", link: telemetry.LinkTypeNvlink, id: 166, scale: 1, unit: "", as: nvlinkVersion,
+		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Generation },
 	},
 }

@@ -30,3 +30,18 @@ func anyRead[T any](f telemetry.Family[T], read *T) bool {
 	return f.Keyed != nil && len(*f.Keyed(read)) > 0 ||
 		f.Histograms != nil && len(*f.Histograms(read)) > 0
 }
+
+// Merge takes over what was read of another thing of the same scope, where things differ in what
+// they have.
+func Merge[T any](families []telemetry.Family[T], into, from *T) {
+	for _, f := range families {
+		for _, row := range f.Rows {
+			if row(into).Why() == metric.Unread {
+				*row(into) = *row(from)
+			}
+		}
+		if f.Keyed != nil && len(*f.Keyed(into)) == 0 {
+			*f.Keyed(into) = *f.Keyed(from)
+		}
+	}
+}

@@ -27,32 +27,48 @@ var text string
 var templates = template.Must(template.New("").Option("missingkey=error").
 	Funcs(template.FuncMap{"header": emit.Header}).Parse(text))
 
-// entry is one line of the table: a number the driver is asked, and where the answer goes.
+// table is the numbers of one scope.
+type table struct {
+	Name, Doc string
+	Type      string // of what is read, in telemetry
+	Entries   []entry
+}
+
+// entry is one line of a table: a number the driver is asked, and where the answer goes.
 type entry struct {
 	Metric      string // OpenTelemetry name
-	ID          uint32
-	First, Last int // major versions of the driver that know the number so; 0: no bound
+	ID, Part    uint32
+	Link        string // Go constant, "" outside the scope link
+	First, Last int    // major versions of the driver that know the number so; 0: no bound
 	Scale       float64
 	Unit        string
 	Counter     bool
-	To          string // Go expression below the device's struct
+	Instead     bool     // of the entries before it for the same reading
+	As          string   // Go function
+	To          string   // Go expression below the struct
+	States      []string // Go constants; To is then the array of states
+	Other       string   // Go constant of the state other numbers mean, "" when they mean nothing
 }
 
-// tableOf returns what emits the fields that the source reads of whole devices.
+// tableOf returns what emits the fields that the source reads of whole devices and of their links.
 func tableOf(source string) func(*resolve.Model) ([]emit.File, error) {
 	return func(m *resolve.Model) ([]emit.File, error) {
-		var entries []entry
-		for _, x := range m.Metrics {
-			ref := x.Sources.Get(source)
-			if ref == nil || x.Scope.Name != "device" {
-				continue
-			}
-			var err error
-			if entries, err = appendMetric(entries, x, ref); err != nil {
-				return nil, fmt.Errorf("%s: %w", x.Name, err)
+		tables := []*table{
+			{Name: "deviceFields", Doc: "the numbered fields of a device that the spec names, in its order", Type: "Device"},
+			{Name: "linkFields", Doc: "those of a device's links", Type: "Link"},
+		}
+		for i, scope := range []string{"device", "link"} {
+			for _, x := range m.Metrics {
+				ref := x.Sources.Get(source)
+				if ref == nil || x.Scope.Name != scope {
+					continue
+				}
+				if err := tables[i].add(x, ref); err != nil {
+					return nil, fmt.Errorf("%s: %w", x.Name, err)
+				}
 			}
 		}
-		file, err := emit.Go(templates, "table", path, entries)
+		file, err := emit.Go(templates, "table", path, tables)
 		if err != nil {
 			return nil, err
 		}
@@ -60,38 +76,52 @@ func tableOf(source string) func(*resolve.Model) ([]emit.File, error) {
 	}
 }
 
-// appendMetric adds the entries of one metric, none when it is not read by number.
-func appendMetric(entries []entry, m *resolve.Metric, ref *schema.SourceRef) ([]entry, error) {
+// add adds the entries of one metric, none when it is not read by number.
+func (t *table) add(m *resolve.Metric, ref *schema.SourceRef) error {
 	e := entry{Metric: m.Name, Scale: ref.Scale, Unit: m.Unit, Counter: m.Instrument == "counter", To: m.Group.GoName + "." + m.GoField}
 	if e.Scale == 0 {
 		e.Scale = 1
 	}
-	entries, err := appendVersions(entries, e, ref.Field)
+	for _, id := range ref.States {
+		e.States = append(e.States, memberName(m.Attributes[0], id))
+	}
+	if len(e.States) > 0 {
+		e.Other = memberName(m.Attributes[0], "unknown")
+	}
+	if err := t.addVersions(m, e, ref.Field); err != nil {
+		return err
+	}
 	for _, f := range ref.Fields {
-		if err != nil {
-			break
-		}
 		member := e
 		member.To += "[telemetry." + memberName(m.Attributes[0], f.Key) + "]"
-		entries, err = appendVersions(entries, member, f.Value)
+		if err := t.addVersions(m, member, f.Value); err != nil {
+			return err
+		}
 	}
-	return entries, err
+	return nil
 }
 
-// appendVersions adds one entry per range of driver versions.
-func appendVersions(entries []entry, e entry, id schema.FieldID) ([]entry, error) {
+// addVersions adds one entry per number.
+func (t *table) addVersions(m *resolve.Metric, e entry, id schema.FieldID) error {
 	for _, v := range id {
 		var err error
 		if e.First, e.Last, err = resolve.DriverRange(v.Driver); err != nil {
-			return nil, err
+			return err
 		}
-		e.ID = v.ID
-		entries = append(entries, e)
+		next := e
+		next.ID, next.Part, next.As, next.Instead = v.ID, v.Part, v.As, v.Instead
+		if v.Scale != 0 {
+			next.Scale = v.Scale
+		}
+		if v.Link != "" {
+			next.Link = memberName(m.Scope.Sort(), v.Link)
+		}
+		t.Entries = append(t.Entries, next)
 	}
-	return entries, nil
+	return nil
 }
 
-// memberName is the Go constant of an enum's member, which the policies have found to exist.
+// memberName is the Go constant of an enum's member, "" when it has no such member.
 func memberName(a *resolve.Attribute, id string) string {
 	for i, m := range a.Members {
 		if m.ID == id {

@@ -157,8 +157,21 @@ func number(id schema.FieldID) string {
 	var out []string
 	for _, v := range id {
 		s := strconv.FormatUint(uint64(v.ID), 10)
+		var when []string
+		if v.Link != "" {
+			when = append(when, emit.Code(v.Link))
+		}
 		if v.Driver != "" {
-			s += " (driver " + emit.Code(v.Driver) + ")"
+			when = append(when, "driver "+emit.Code(v.Driver))
+		}
+		if v.Part != 0 {
+			when = append(when, "part "+strconv.FormatUint(uint64(v.Part), 10))
+		}
+		if v.Scale != 0 {
+			when = append(when, "× "+strconv.FormatFloat(v.Scale, 'g', -1, 64))
+		}
+		if len(when) > 0 {
+			s += " (" + strings.Join(when, ", ") + ")"
 		}
 		out = append(out, s)
 	}

@@ -146,6 +146,9 @@ func source(ref schema.Named[schema.SourceRef]) short {
 	if len(fields) > 0 {
 		out.add("fields", fields)
 	}
+	if len(r.States) > 0 {
+		out.add("states", r.States)
+	}
 	out.text("file", r.File)
 	out.text("column", r.Column)
 	out.text("metric", r.Metric)
@@ -158,14 +161,21 @@ func source(ref schema.Named[schema.SourceRef]) short {
 
 // number is a field's number, or a list of them by driver version, as the spec writes it.
 func number(id schema.FieldID) any {
-	if len(id) == 1 && id[0].Driver == "" {
+	if len(id) == 1 && id[0] == (schema.FieldVersion{ID: id[0].ID}) {
 		return id[0].ID
 	}
 	var out list
 	for _, v := range id {
 		version := mapping{}
 		version.text("driver", v.Driver)
+		version.text("link", v.Link)
 		version.add("id", v.ID)
+		if v.Part != 0 {
+			version.add("part", v.Part)
+		}
+		if v.Scale != 0 {
+			version.add("scale", v.Scale)
+		}
 		out = append(out, version)
 	}
 	return out

@@ -123,17 +123,17 @@ metric_refinements:
 // A scope within another refers to its group, and another scope may have such parts or not.
 func TestWithin(t *testing.T) {
 	files := made(t, map[string]string{
-		"scopes.yaml": `  - {name: link, brief: A link., prefixes: [gpu.link], within: device, attributes: [gpu.link.id]}
-  - {name: holder, brief: Who holds it., prefixes: [gpu.holder], attributes: [gpu.uuid, gpu.link.id, gpu.owner]}
+		"scopes.yaml": `  - {name: wire, brief: A wire., prefixes: [gpu.wire], within: device, attributes: [gpu.wire.id]}
+  - {name: holder, brief: Who holds it., prefixes: [gpu.holder], attributes: [gpu.uuid, gpu.wire.id, gpu.owner]}
 `,
-		"attributes.yaml": `  - {key: gpu.link.id, brief: Which link., type: int, from: The driver., cardinality: node}
+		"attributes.yaml": `  - {key: gpu.wire.id, brief: Which wire., type: int, from: The driver., cardinality: node}
   - {key: gpu.state, brief: How it is., type: enum, from: X., cardinality: fixed, members: [{id: ok, brief: It is.}, {id: lost, brief: It is not.}]}
 `,
-		"metrics/links.yaml": `group: links
-scopes: [link]
-brief: Links.
+		"metrics/wires.yaml": `group: wires
+scopes: [wire]
+brief: Wires.
 metrics:
-  - {name: gpu.link.info, brief: What it is., instrument: gauge, unit: "", attributes: [gpu.code, gpu.state], sources: {inside: {}}}
+  - {name: gpu.wire.info, brief: What it is., instrument: gauge, unit: "", attributes: [gpu.code, gpu.state], sources: {inside: {}}}
 `,
 		"metrics/holders.yaml": `group: holders
 scopes: [holder]
@@ -143,26 +143,26 @@ metrics:
 `,
 	})
 	for file, want := range map[string]string{
-		"scopes.yaml": `  - id: gpumeter.scope.link
+		"scopes.yaml": `  - id: gpumeter.scope.wire
     visibility: internal
     attributes:
       - ref_group: gpumeter.scope.device
-      - ref: gpu.link.id
+      - ref: gpu.wire.id
         requirement_level: required
   - id: gpumeter.scope.holder
     visibility: internal
     attributes:
       - ref: gpu.uuid
         requirement_level: required
-      - ref: gpu.link.id
+      - ref: gpu.wire.id
         requirement_level:
-          conditionally_required: Where it is about a link.
+          conditionally_required: Where it is about a wire.
       - ref: gpu.owner
         requirement_level:
           conditionally_required: Where there is one.
 `,
-		"links.yaml": `    attributes:
-      - ref_group: gpumeter.scope.link
+		"wires.yaml": `    attributes:
+      - ref_group: gpumeter.scope.wire
       - ref: gpu.code
         requirement_level: recommended
       - ref: gpu.state

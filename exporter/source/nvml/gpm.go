@@ -1,0 +1,184 @@
+//go:build cgo
+
+package nvml
+
+import (
+	"errors"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// staleAfter is how long the last window is served: a device that is not sampled any more must
+// not look as it did.
+const staleAfter = 3 * samplePeriod
+
+// shortest is the least time between two samples, below which the driver gives no average.
+const shortest = 100 * time.Millisecond
+
+// gpmMetrics are the shares that are read, in percent: the driver's ids, and where they go.
+var gpmMetrics = [...]struct {
+	id     nvml.GpmMetricId
+	window func(*telemetry.Profiling) *metric.Value
+	time   func(*telemetry.Profiling) *metric.Value // nil: seconds of it mean nothing
+}{
+	{nvml.GPM_METRIC_GRAPHICS_UTIL, func(t *telemetry.Profiling) *metric.Value { return &t.GrEngineActive }, func(t *telemetry.Profiling) *metric.Value { return &t.GrEngineActiveTime }},
+	{nvml.GPM_METRIC_SM_UTIL, func(t *telemetry.Profiling) *metric.Value { return &t.SMActive }, func(t *telemetry.Profiling) *metric.Value { return &t.SMActiveTime }},
+	{nvml.GPM_METRIC_SM_OCCUPANCY, func(t *telemetry.Profiling) *metric.Value { return &t.SMOccupancy }, nil},
+	{nvml.GPM_METRIC_DRAM_BW_UTIL, func(t *telemetry.Profiling) *metric.Value { return &t.DramActive }, func(t *telemetry.Profiling) *metric.Value { return &t.DramActiveTime }},
+	pipe(nvml.GPM_METRIC_ANY_TENSOR_UTIL, telemetry.PipeTensor),
+	pipe(nvml.GPM_METRIC_FP64_UTIL, telemetry.PipeFp64),
+	pipe(nvml.GPM_METRIC_FP32_UTIL, telemetry.PipeFp32),
+	pipe(nvml.GPM_METRIC_FP16_UTIL, telemetry.PipeFp16),
+	pipe(nvml.GPM_METRIC_INTEGER_UTIL, telemetry.PipeInteger),
+}
+
+func pipe(id nvml.GpmMetricId, part telemetry.Pipe) (out struct {
+	id     nvml.GpmMetricId
+	window func(*telemetry.Profiling) *metric.Value
+	time   func(*telemetry.Profiling) *metric.Value
+}) {
+	out.id = id
+	out.window = func(t *telemetry.Profiling) *metric.Value { return &t.PipeActive[part] }
+	out.time = func(t *telemetry.Profiling) *metric.Value { return &t.PipeActiveTime[part] }
+	return out
+}
+
+// activity is the seconds of each share since the exporter started; it outlives the library being
+// closed and opened again.
+type activity [len(gpmMetrics)]float64
+
+// profiler keeps the driver's counters of a device, or of one of its GPU instances, at the last
+// look, and the averages since the look before.
+type profiler struct {
+	lib          library // nil: nothing is held
+	before, next nvml.GpmSample
+	taken        time.Time // when before was; zero: it holds nothing
+	at           time.Time // when the averages were made
+	shares       [len(gpmMetrics)]metric.Value
+	seconds      *activity
+	why          *metric.Reason // there are no averages
+}
+
+var errNoSample = errors.New("nvml: no memory for a sample")
+
+// sample looks at the device as a whole.
+func (g *profiler) sample(p *pass) {
+	support, why := call(p, askGPM, 0, p.dev.GpmSupportV1)
+	if why == nil && support.IsSupportedDevice == 0 {
+		p.h.answers.of[askGPM][0].off = true
+		why = metric.Unsupported
+	}
+	if why != nil {
+		g.why = why
+		return
+	}
+	g.look(p, p.h.history.activity(""), func(s nvml.GpmSample) *metric.Reason {
+		_, why := call(p, askGPM, 1, func() (struct{}, nvml.Return) { return struct{}{}, p.dev.GpmSampleGet(s) })
+		return why
+	})
+}
+
+// look takes a sample and averages over the time since the last one.
+func (g *profiler) look(p *pass, seconds *activity, take func(nvml.GpmSample) *metric.Reason) {
+	if err := g.hold(p.h.reader.lib); err != nil {
+		g.why = metric.Failed
+		return
+	}
+	now := time.Now()
+	if !g.taken.IsZero() && now.Sub(g.taken) < shortest {
+		return
+	}
+	if g.why = take(g.next); g.why != nil {
+		g.taken = time.Time{} // an average over a hole would say nothing of it
+		return
+	}
+	if !g.taken.IsZero() {
+		g.average(p, seconds, now)
+	}
+	g.before, g.next, g.taken = g.next, g.before, now
+}
+
+// average asks what happened between the two samples.
+func (g *profiler) average(p *pass, seconds *activity, now time.Time) {
+	ask := nvml.GpmMetricsGetType{NumMetrics: uint32(len(gpmMetrics)), Sample1: g.before, Sample2: g.next}
+	for i, m := range gpmMetrics {
+		ask.Metrics[i].MetricId = uint32(m.id)
+		ask.Metrics[i].NvmlReturn = uint32(nvml.ERROR_NO_DATA)
+	}
+	if ret := p.h.reader.lib.GpmMetricsGet(&ask); ret != nvml.SUCCESS {
+		g.why, _ = reason(ret)
+		return
+	}
+	g.at, g.seconds = now, seconds
+	window := now.Sub(g.taken).Seconds()
+	for i := range gpmMetrics {
+		why, _ := reason(nvml.Return(ask.Metrics[i].NvmlReturn))
+		share := ask.Metrics[i].Value * percent
+		if why == nil && !plausible(ratio, share) {
+			why = metric.Implausible
+		}
+		g.shares[i] = metric.Value{}
+		keep(&g.shares[i], why, share)
+		if why == nil {
+			seconds[i] += share * window
+		}
+	}
+}
+
+// read serves the averages of the last window.
+func (g *profiler) read(p *pass, out *telemetry.Profiling) {
+	if p.down != nil {
+		return
+	}
+	why := g.why
+	if why == nil && (g.at.IsZero() || time.Since(g.at) > staleAfter) {
+		why = metric.NoData
+	}
+	for i, m := range gpmMetrics {
+		if why != nil {
+			m.window(out).Fail(why)
+		} else {
+			*m.window(out) = g.shares[i]
+		}
+		if m.time == nil {
+			continue
+		}
+		switch {
+		case g.seconds == nil && why != nil:
+			m.time(out).Fail(why)
+		case g.shares[i].Why() == metric.Unsupported:
+			m.time(out).Fail(metric.Unsupported)
+		default: // a count does not go because the driver pauses
+			m.time(out).Set(g.seconds[i])
+		}
+	}
+}
+
+// hold makes room for two samples.
+func (g *profiler) hold(lib library) error {
+	for _, s := range []*nvml.GpmSample{&g.before, &g.next} {
+		if *s != nil {
+			continue
+		}
+		sample, ret := lib.GpmSampleAlloc()
+		if ret != nvml.SUCCESS {
+			return errNoSample
+		}
+		*s, g.lib = sample, lib
+	}
+	return nil
+}
+
+// free gives the samples back, which must be before the library is closed.
+func (g *profiler) free() {
+	for _, s := range []nvml.GpmSample{g.before, g.next} {
+		if s != nil {
+			_ = s.Free() // there is nothing to be done about it
+		}
+	}
+	*g = profiler{seconds: g.seconds}
+}

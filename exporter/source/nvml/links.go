@@ -1,0 +1,177 @@
+//go:build cgo
+
+package nvml
+
+import (
+	"math"
+	"slices"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// links are those of one device: NVLinks, its PCI Express and its connections chip to chip.
+type links struct {
+	all    []link
+	fields batch[telemetry.Link]
+	slow   *throughput // nil: not asked for
+}
+
+// link is one, with what does not change of it.
+type link struct {
+	sort   telemetry.LinkType
+	id     int
+	labels *metric.Labels
+	info   []metric.Keyed // what is at the other end; nil: not told
+	wasUp  bool           // the driver was asked about the other end since it is up
+}
+
+// mostLinks is the most of one sort a device of any generation has.
+const mostLinks = nvml.NVLINK_MAX_LINKS
+
+// find lists the links of a device anew.
+func (l *links) find(p *pass) {
+	*l = links{fields: newBatch[telemetry.Link](uptime), slow: l.slow}
+	chosen := p.h.reader.chosen
+	if !chosen.groups["links"] {
+		return
+	}
+	l.add(p, telemetry.LinkTypePCIE, 1)
+	l.add(p, telemetry.LinkTypeNvlink, count(p, nvml.FI_DEV_NVLINK_LINK_COUNT))
+	l.add(p, telemetry.LinkTypeC2c, count(p, nvml.FI_DEV_C2C_LINK_COUNT))
+	if chosen.metrics["gpu.link.throughput"] && !p.h.answers.absent[askThroughput] {
+		l.slow = p.h.reader.measure(p.dev)
+	}
+}
+
+// count reads how many links of a sort there are.
+func count(p *pass, id uint32) int {
+	v := []nvml.FieldValue{{FieldId: id, NvmlReturn: uint32(nvml.ERROR_NO_DATA)}}
+	if p.dev.GetFieldValues(v) != nvml.SUCCESS || nvml.Return(v[0].NvmlReturn) != nvml.SUCCESS {
+		return 0
+	}
+	n, ok := raw{v[0].ValueType, v[0].Value}.number()
+	if !ok || n < 0 || n > mostLinks {
+		return 0
+	}
+	return int(n)
+}
+
+func (l *links) add(p *pass, sort telemetry.LinkType, n int) {
+	for id := range n {
+		l.fields.add(p.h.reader.chosen.link, p.h.reader.major, len(l.all), uint32(id), func(f *field[telemetry.Link]) bool {
+			return f.link == sort
+		})
+		l.all = append(l.all, link{sort: sort, id: id, labels: telemetry.LinkAttributes{LinkType: sort, LinkID: int64(id)}.Labels()})
+	}
+}
+
+func (l *links) read(p *pass, out *telemetry.Device) {
+	if p.down != nil || len(l.all) == 0 {
+		return
+	}
+	parts := slices.Grow(out.Links[:0], len(l.all))[:len(l.all)]
+	for i := range l.all {
+		parts[i] = telemetry.Part[telemetry.Link]{Labels: l.all[i].labels}
+	}
+	l.fields.read(p, func(i int) *telemetry.Link { return &parts[i].Read })
+	for i := range l.all {
+		x, read := &l.all[i], &parts[i].Read.Links
+		switch x.sort {
+		case telemetry.LinkTypePCIE:
+			l.pcie(p, read)
+		case telemetry.LinkTypeNvlink:
+			up, _ := read.Up.Get()
+			x.ask(p, up == 1)
+			read.Info = x.info
+		}
+	}
+	out.Links = parts
+}
+
+// remoteTypes are the words for nvmlIntNvLinkDeviceType_t.
+var remoteTypes = map[nvml.IntNvLinkDeviceType]string{
+	nvml.NVLINK_DEVICE_TYPE_GPU:    "gpu",
+	nvml.NVLINK_DEVICE_TYPE_IBMNPU: "host",
+	nvml.NVLINK_DEVICE_TYPE_SWITCH: "switch",
+}
+
+// ask learns what is at the other end of a link when it has come up.
+func (x *link) ask(p *pass, up bool) {
+	if p.down != nil || up == x.wasUp {
+		return
+	}
+	x.wasUp = up
+	if !up || !p.h.reader.chosen.metrics["gpu.link.info"] {
+		return // what was at the other end still is
+	}
+	sort, ret := p.dev.GetNvLinkRemoteDeviceType(x.id)
+	if ret != nvml.SUCCESS {
+		return
+	}
+	a := telemetry.LinksInfoAttributes{LinkRemoteType: remoteTypes[sort]}
+	if pci, ret := p.dev.GetNvLinkRemotePciInfo(x.id); ret == nvml.SUCCESS {
+		a.LinkRemoteAddress = telemetry.NormalizePCI(text(pci.BusId[:]))
+	}
+	one := metric.Keyed{Labels: a.Labels()}
+	one.Value.Set(1)
+	x.info = []metric.Keyed{one}
+}
+
+// pcie reads what is no field of the link to the host. A device that answers is reached by it.
+func (l *links) pcie(p *pass, out *telemetry.Links) {
+	dev := p.dev
+	generation := lanes(p, &out.Generation, askGeneration, dev.GetCurrPcieLinkGeneration)
+	width := lanes(p, &out.Width, askWidth, dev.GetCurrPcieLinkWidth)
+	most, widest := &p.h.fixed.generation, &p.h.fixed.width
+	if *most == 0 || *widest == 0 {
+		*most = lanes(p, &out.GenerationLimit, askMaxGeneration, dev.GetMaxPcieLinkGeneration)
+		*widest = lanes(p, &out.WidthLimit, askMaxWidth, dev.GetMaxPcieLinkWidth)
+	} else if p.down == nil {
+		out.GenerationLimit.Set(float64(*most))
+		out.WidthLimit.Set(float64(*widest))
+	}
+	speed(&out.Speed, &out.Generation, generation, width)
+	speed(&out.SpeedLimit, &out.GenerationLimit, *most, *widest)
+	if l.slow != nil {
+		l.slow.read(&out.Throughput)
+	}
+}
+
+// lanes reads a generation or a number of lanes; a link has at least one of each.
+func lanes(p *pass, v *metric.Value, q question, ask func() (int, nvml.Return)) int {
+	n, why := call(p, q, 0, ask)
+	if why == nil && (n < 1 || n > 64) {
+		why = metric.Implausible
+	}
+	keep(v, why, float64(n))
+	if why != nil {
+		return 0
+	}
+	return n
+}
+
+// laneSpeeds are the bytes a second of one lane, by generation of PCI Express: its transfers a
+// second, less what the line code takes (8b/10b, from the third on 128b/130b, 236 of 256 bytes in
+// the sixth).
+var laneSpeeds = [...]float64{
+	1: 2.5e9 / 8 * 8 / 10, 2: 5e9 / 8 * 8 / 10,
+	3: 8e9 / 8 * 128 / 130, 4: 16e9 / 8 * 128 / 130, 5: 32e9 / 8 * 128 / 130,
+	6: 64e9 / 8 * 236 / 256,
+}
+
+// speed follows from generation and width; what one of them lacks, it lacks.
+func speed(v, generation *metric.Value, g, width int) {
+	switch {
+	case g == 0 || width == 0:
+		if why := generation.Why(); why != nil {
+			keep(v, why, 0)
+		}
+	case g >= len(laneSpeeds):
+		v.Fail(metric.Unsupported)
+	default:
+		v.Set(math.Round(laneSpeeds[g] * float64(width)))
+	}
+}

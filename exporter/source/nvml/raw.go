@@ -1,0 +1,81 @@
+package nvml
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// blank is where 64 bits begin to stand for no value: the infinity of a double, DCGM's
+// 0x7ffffffffffffff0, all ones. No count comes near.
+const blank = 0x7ff0_0000_0000_0000
+
+// The members of nvmlValueType_t.
+const (
+	typeDouble = iota
+	typeUint
+	typeUlong
+	typeUlonglong
+	typeLonglong
+	typeInt
+	typeUshort
+)
+
+// raw is a number as the driver gives it: an nvmlValue_t, and the nvmlValueType_t that says how to
+// read it.
+type raw struct {
+	kind uint32
+	bits [8]byte
+}
+
+// number reads the union. Numbers of no known type, and those that stand for no value, are refused.
+func (r raw) number() (n float64, ok bool) {
+	long, short := binary.NativeEndian.Uint64(r.bits[:]), binary.NativeEndian.Uint32(r.bits[:])
+	switch r.kind {
+	case typeDouble:
+		n = math.Float64frombits(long)
+		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
+	case typeUint:
+		return float64(short), short != math.MaxUint32
+	case typeUlong, typeUlonglong: // a long is 64 bits wherever the driver runs
+		return float64(long), long < blank
+	case typeLonglong:
+		return float64(int64(long)), int64(long) < blank
+	case typeInt:
+		return float64(int32(short)), true
+	case typeUshort:
+		return float64(binary.NativeEndian.Uint16(r.bits[:])), true
+	}
+	return 0, false
+}
+
+// wide says that the number has room for a count of 64 bits.
+func (r raw) wide() bool { return r.kind == typeUlong || r.kind == typeUlonglong }
+
+// wide reads a count of bytes, which goes round within a second where the driver keeps 32 bits.
+func wide(r raw) (float64, bool) {
+	n, ok := r.number()
+	return n, ok && r.wide()
+}
+
+// bitErrorRate reads m·10^-e with the exponent in bits 0 to 7 and the mantissa in bits 8 to 11, as
+// the header's NVML_NVLINK_ERROR_COUNTER_BER_GET takes it apart.
+func bitErrorRate(r raw) (float64, bool) {
+	n, ok := r.number()
+	if !ok || n < 0 || n > 0xfff {
+		return 0, false
+	}
+	exponent, mantissa := int(n)&0xff, int(n)>>8
+	return float64(mantissa) * math.Pow10(-exponent), true
+}
+
+// nvlinkVersions are the generations of nvmlNvlinkVersion_t.
+var nvlinkVersions = [...]float64{1: 1, 2: 2, 3: 2.2, 4: 3, 5: 3.1, 6: 4, 7: 5, 8: 6}
+
+// nvlinkVersion reads the generation of a link; 0 stands for a link that has none, being down.
+func nvlinkVersion(r raw) (float64, bool) {
+	n, ok := r.number()
+	if !ok || n < 1 || int(n) >= len(nvlinkVersions) {
+		return 0, false
+	}
+	return nvlinkVersions[int(n)], true
+}
