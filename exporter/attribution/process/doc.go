@@ -1,0 +1,2 @@
+// Package process finds out whose work an operating system process does.
+package process
