@@ -27,8 +27,7 @@ static const int steps[READINGS] = {
 #define CLOCKS(sm, mem, video) {R_clock_graphics, sm}, {R_clock_sm, sm}, {R_clock_mem, mem}, {R_clock_video, video}
 #define MAX_CLOCKS(sm, mem, video) {R_max_clock_graphics, sm}, {R_max_clock_sm, sm}, {R_max_clock_mem, mem}, {R_max_clock_video, video}
 #define MEMORY(total, reserved, used) {R_mem_total, total}, {R_mem_reserved, reserved}, {R_mem_used, used}
-#define PCIE(gen) {R_pcie_gen, gen}, {R_pcie_gen_max, gen}, {R_pcie_gpu_gen_max, gen}, {R_pcie_speed, gen >= 5 ? 32000 : gen == 4 ? 16000 : 8000}, \
-	{R_pcie_speed_max, gen >= 5 ? 32000 : gen == 4 ? 16000 : 8000}
+#define PCIE(gen) {R_pcie_gen, gen}, {R_pcie_gen_max, gen}, {R_pcie_gpu_gen_max, gen}, {R_pcie_speed, 1000 << gen}, {R_pcie_speed_max, 1000 << gen}
 #define OFFSETS {R_shutdown, NONE}, {R_slowdown, NONE}, {R_memory_max, NONE}, {R_gpu_max, NONE}, {R_shutdown_tlimit, -8}, \
 	{R_slowdown_tlimit, -2}, {R_memory_tlimit, 0}, {R_gpu_tlimit, 0}
 #define NO_LINKS {R_nvlinks, NONE}, {R_switch_links, NONE}, {R_nvlink_version, NONE}, {R_nvlink_speed, NONE}, {R_nvlink_bw_mode, NONE}
@@ -61,8 +60,9 @@ static const struct {
 	{"h100", "NVIDIA H100 80GB HBM3", 1, {HOPPER, LIMITS(200000, 700000, 700000), {R_power, 631950}, {R_power_instant, 625680},
 		CLOCKS(1980, 2619, 1545), MAX_CLOCKS(1980, 2619, 1545), MEMORY(85520809984, 502267904, 20780679168), {R_load, 100}, {R_mem_load, 11},
 		{R_temperature, 59}, {R_memory_temperature, 54}, {R_margin, 26}, {R_banks_max, 2560}, {R_pci_device, 590352606}, {R_pci_subsystem, 381751518}}},
-	{"l40s", "NVIDIA L40S", 1, {NO_DATA_CENTER, OFFSETS, QUIET, NO_ERRORS_YET, {R_arch, 8}, {R_cc_major, 8}, {R_cc_minor, 9}, {R_throttle_power, 204642816000},
-		LIMITS(100000, 350000, 350000), {R_power, 110230}, {R_power_instant, 112380}, CLOCKS(2520, 9001, 1965), MAX_CLOCKS(2520, 9001, 1965),
+	{"l40s", "NVIDIA L40S", 1, {NO_DATA_CENTER, OFFSETS, QUIET, NO_ERRORS_YET, {R_arch, 8}, {R_cc_major, 8}, {R_cc_minor, 9},
+		{R_throttle_power, 204642816000}, LIMITS(100000, 350000, 350000), {R_power, 110230}, {R_power_instant, 112380}, CLOCKS(2520, 9001, 1965),
+		MAX_CLOCKS(2520, 9001, 1965),
 		MEMORY(48305799168, 638582784, 1294991360), {R_load, 9}, {R_mem_load, 2}, {R_encoder, 60}, {R_enc_sessions, 2}, {R_enc_fps, 237},
 		{R_enc_latency, 4271133}, {R_temperature, 54}, {R_margin, 34}, {R_banks_max, 192}, {R_accounting, 1}, {R_persistence, 0}, {R_inforom_ecc, 616},
 		PCIE(4), {R_pci_device, 649662686}, {R_pci_subsystem, 407965918}}},
@@ -84,8 +84,9 @@ static const struct {
 	{"v100", "Tesla V100-SXM2-32GB", 1, {QUIET, NO_ERRORS_YET, NO_CC, NO_MARGIN, NO_FABRIC, NO_REMAP, {R_arch, 5}, {R_cc_major, 7}, {R_brand, 2},
 		{R_power_average, NONE}, {R_gpm, NONE}, {R_mig, NONE}, {R_gsp, NONE}, {R_c2c, NONE}, {R_edpp, NONE}, {R_jpeg, NONE}, {R_ofa, NONE},
 		{R_sram_status, NONE}, {R_retired_sbe, 0}, {R_retired_dbe, 0}, {R_retired_pending, 0}, {R_nvlinks, 6}, {R_nvlink_version, 2},
-		{R_nvlink_speed, 25781}, {R_nvlink_remote, 0}, LIMITS(150000, 300000, 300000), {R_power, 150000}, CLOCKS(1530, 877, 1372),
-		MAX_CLOCKS(1530, 877, 1372), MEMORY(34359738368, 300000000, 10737418240), PCIE(3), {R_pci_device, 0x1DB510DE}, {R_pci_subsystem, 0x124910DE}}},
+		{R_nvlink_speed, 25781}, {R_nvlink_remote, 0}, {R_nvlink_tx, NONE}, {R_nvlink_rx, NONE}, LIMITS(150000, 300000, 300000),
+		{R_power, 150000}, CLOCKS(1530, 877, 1372), MAX_CLOCKS(1530, 877, 1372),
+		MEMORY(34359738368, 300000000, 10737418240), PCIE(3), {R_pci_device, 0x1DB510DE}, {R_pci_subsystem, 0x124910DE}}},
 	{"b200", "NVIDIA B200", 1, {BLACKWELL, LIMITS(200000, 1000000, 1000000), {R_power, 700000}, CLOCKS(1965, 3996, 1830), MAX_CLOCKS(1965, 3996, 1830),
 		MEMORY(192265846784, 800000000, 10737418240), {R_pci_device, 0x290110DE}, {R_pci_subsystem, 0x199910DE}}},
 	{"gb200", "NVIDIA GB200", 1, {BLACKWELL, LIMITS(200000, 1200000, 1200000), {R_power, 800000}, {R_module_power, 1300000}, {R_memory_power, 120000},

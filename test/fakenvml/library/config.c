@@ -55,16 +55,27 @@ static long long coarse(void) {
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-const struct config *config_fresh(void) {
-	pthread_mutex_lock(&lock);
-	look();
-	atomic_store(&looked, coarse());
-	pthread_mutex_unlock(&lock);
-	return atomic_load(&current);
+// recent is what holds, if somebody has looked in the last 2 ms.
+static const struct config *recent(void) {
+	const struct config *c = atomic_load_explicit(&current, memory_order_acquire);
+	return c && coarse() - atomic_load_explicit(&looked, memory_order_relaxed) < 2000000 ? c : NULL;
 }
 
+static const struct config *look_unless(const struct config *(*enough)(void)) {
+	pthread_mutex_lock(&lock);
+	const struct config *c = enough ? enough() : NULL; // of those who waited for the lock, one looks
+	if (!c) {
+		look();
+		atomic_store(&looked, coarse());
+		c = atomic_load(&current);
+	}
+	pthread_mutex_unlock(&lock);
+	return c;
+}
+
+const struct config *config_fresh(void) { return look_unless(NULL); }
+
 const struct config *config_now(void) {
-	const struct config *c = atomic_load_explicit(&current, memory_order_acquire);
-	if (c && coarse() - atomic_load_explicit(&looked, memory_order_relaxed) < 2000000) return c;
-	return config_fresh();
+	const struct config *c = recent();
+	return c ? c : look_unless(recent);
 }

@@ -19,14 +19,16 @@
 //	throttle GPU BITS      clock event reasons, default 0
 //	link GPU N up|down     an NVLink; its counters hold while it is down
 //	recovery GPU N         the action wanted
+//	cc ENVIRONMENT FEATURE DEVTOOLS    confidential computing, default 0 0 0
 //	fabric GPU STATE STATUS HEALTHSUMMARY MASK
 //	mig GPU off            default
 //	mig GPU on PROFILE:GI:CI[,...]    such as 1g.10gb:7:0,3g.40gb:2:0; - is a hole among the indexes
 //	used GPU GI BYTES      memory used in a GPU instance, default what its processes use
 //	gpm GPU[/GI] ID VALUE  the metric's load from now on, in its unit; default follows load
 //	process GPU PID BYTES [SMUTIL] [GI CI] [compute|graphics|mps]    BYTES may be none
-//	xid GPU CODE [GI CI]   told once, to who waits for it; lines are told in their order
-//	event GPU TYPE DATA    the same for any type of event; `set GPU events MASK` says which there are
+//	xid GPU CODE [GI CI]   told once, to who waits for it; lines are told in their order, and those
+//	                       told stay where they are in the file
+//	event GPU TYPE DATA    the same for any type of event; "set GPU events MASK" says which there are
 //	xids last              of several XIDs of a GPU not yet told only the last is
 //	fail FUNCTION CODE [GPU]
 //	hang FUNCTION [GPU]    does not return before the line is gone
@@ -112,6 +114,7 @@ struct config {
 	unsigned long long of_day;    // the same in µs of the day
 	int gpus, at_init, cuda, major, unload, mismatch, init_ms, last_xid;
 	int loads;                    // how often the driver came back
+	unsigned int cc[3];
 	long delay_ns;
 	char driver[80];
 	LIST(struct rule) fails, hangs;
@@ -193,7 +196,8 @@ long tally(enum tally what, int by);
 
 // gate.c: gate is passed by every call first. It counts it, hangs or fails where the file says so,
 // and refuses what is asked before Init or of a handle that is no good; again does so without counting.
-enum scope { BEFORE_INIT, SHUTTING_DOWN, NO_DEVICE, WHOLE, EITHER };
+// A call that releases something is not refused because the driver is gone.
+enum scope { BEFORE_INIT, RELEASING, NO_DEVICE, WHOLE, EITHER };
 nvmlReturn_t gate(struct call *call, enum scope scope, const struct nvmlDevice_st *d, const struct config **c);
 nvmlReturn_t again(struct call *call, enum scope scope, const struct nvmlDevice_st *d, const struct config **c);
 nvmlReturn_t of_gpu(struct call *call, int gpu, const struct config **c); // where a GPU is asked for by number

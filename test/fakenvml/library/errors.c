@@ -63,7 +63,8 @@ nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t d, nvmlEccSramErrorSta
 #define NOT_WITH_INSTANCES() \
 	if (c->gpu[gpu].mig && c->gpu[gpu].instances) return NVML_ERROR_NOT_SUPPORTED
 
-nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t d, unsigned int *corrected, unsigned int *uncorrected, unsigned int *pending, unsigned int *failed) {
+nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t d, unsigned int *corrected, unsigned int *uncorrected, unsigned int *pending,
+                                       unsigned int *failed) {
 	ENTER_DEVICE(d);
 	NOT_WITH_INSTANCES();
 	TAKE(*corrected, R_remap_corrected);
@@ -120,9 +121,10 @@ nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t d, nvmlUnrepair
 nvmlReturn_t nvmlDeviceGetRetiredPages_v2(nvmlDevice_t d, nvmlPageRetirementCause_t cause, unsigned int *n,
                                           unsigned long long *addresses, unsigned long long *times) {
 	ENTER_DEVICE(d);
-	unsigned int pages, room = *n;
 	if (cause >= NVML_PAGE_RETIREMENT_CAUSE_COUNT) return NVML_ERROR_INVALID_ARGUMENT;
-	TAKE(pages, cause == NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR ? R_retired_dbe : R_retired_sbe);
+	const enum reading what = cause == NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR ? R_retired_dbe : R_retired_sbe;
+	if (!has(c, gpu, what)) return NVML_ERROR_NOT_SUPPORTED;
+	const unsigned int room = *n, pages = c->gpu[gpu].value[what]; // never garbage: callers make room for them
 	*n = pages;
 	if (pages > room) return NVML_ERROR_INSUFFICIENT_SIZE;
 	for (unsigned int i = 0; i < pages; i++) {

@@ -22,9 +22,8 @@ nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set) {
 	return NVML_SUCCESS;
 }
 
-// A set may be freed also when the driver is gone.
 nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set) {
-	ENTER_AS(BEFORE_INIT, NULL);
+	ENTER_AS(RELEASING, NULL);
 	if (!set.handle) return NVML_ERROR_INVALID_ARGUMENT;
 	free(set.handle);
 	tally(SETS, -1);
@@ -70,7 +69,8 @@ static nvmlReturn_t next(const struct config *c, nvmlEventSet_t set, nvmlEventDa
 	return NVML_SUCCESS;
 }
 
-static nvmlReturn_t wait_for(struct call *call, nvmlReturn_t refused, const struct config *c, nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms) {
+static nvmlReturn_t wait_for(struct call *call, const struct config *c, nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms) {
+	nvmlReturn_t refused = NVML_SUCCESS;
 	const unsigned long long end = micros(0) + ms * 1000ull;
 	for (; refused == NVML_SUCCESS; refused = again(call, NO_DEVICE, NULL, &c)) {
 		pthread_mutex_lock(&lock);
@@ -84,5 +84,5 @@ static nvmlReturn_t wait_for(struct call *call, nvmlReturn_t refused, const stru
 
 nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms) {
 	ENTER();
-	return wait_for(&call, refused, c, set, data, ms);
+	return wait_for(&call, c, set, data, ms);
 }

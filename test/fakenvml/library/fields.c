@@ -120,7 +120,7 @@ static const struct override *overridden(const struct config *c, int gpu, const 
 	return found;
 }
 
-// old_errors and new_errors are those of NVLinks up to the fourth generation and from the fifth on.
+// excluded says whether an error counter is one of another generation of NVLink.
 static int excluded(const struct config *c, int gpu, unsigned int id) {
 	const int fifth = has(c, gpu, R_nvlink5), all = fifth && c->gpu[gpu].value[R_nvlink5] > 1;
 	const int old_errors = id >= 161 && id <= 163, new_errors = (id >= 201 && id <= 222) || (id >= 235 && id <= 250) || (id >= 289 && id <= 295);

@@ -32,7 +32,7 @@ static nvmlReturn_t held(const char *name, int gpu, const struct config **c) {
 static nvmlReturn_t usable(enum scope scope, const struct nvmlDevice_st *d, const struct config *c) {
 	if (scope == BEFORE_INIT) return NVML_SUCCESS;
 	if (atomic_load(&users) == 0) return NVML_ERROR_UNINITIALIZED;
-	if (scope == SHUTTING_DOWN) return NVML_SUCCESS;
+	if (scope == RELEASING) return NVML_SUCCESS;
 	if (c->unload || c->loads != atomic_load(&serving)) return NVML_ERROR_DRIVER_NOT_LOADED;
 	if (scope == NO_DEVICE) return NVML_SUCCESS;
 	if (!d || d->generation != generation()) return NVML_ERROR_INVALID_ARGUMENT;
@@ -90,7 +90,7 @@ nvmlReturn_t nvmlInitWithFlags(unsigned int flags) {
 }
 
 nvmlReturn_t nvmlShutdown(void) {
-	ENTER_AS(SHUTTING_DOWN, NULL);
+	ENTER_AS(RELEASING, NULL);
 	atomic_fetch_sub(&users, 1);
 	tally(USERS, -1);
 	return NVML_SUCCESS;

@@ -12,7 +12,9 @@ struct nvmlGpmSample_st {
 
 // share is what a metric is of the GPU's load where the file says nothing, in its unit per percent.
 static double share(int metric) {
-	static const double shares[] = {[1] = 1, [2] = 0.9, [3] = 0.5, [4] = 0.1, [5] = 0.4, [7] = 0.4, [10] = 0.5, [12] = 0.2, [13] = 0.1, [20] = 10, [21] = 20};
+	static const double shares[] = {
+		[1] = 1, [2] = 0.9, [3] = 0.5, [4] = 0.1, [5] = 0.4, [7] = 0.4, [10] = 0.5, [12] = 0.2, [13] = 0.1, [20] = 10, [21] = 20,
+	};
 	if (metric < (int)(sizeof shares / sizeof *shares)) return shares[metric];
 	if (metric == 60 || metric == 61) return 1800;
 	return metric >= 62 && metric < 98 ? 100 : 0;
@@ -96,9 +98,8 @@ nvmlReturn_t nvmlGpmSampleAlloc(nvmlGpmSample_t *sample) {
 	return NVML_SUCCESS;
 }
 
-// Samples may be freed also when the driver is gone.
 nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample) {
-	ENTER_AS(BEFORE_INIT, NULL);
+	ENTER_AS(RELEASING, NULL);
 	if (!sample.handle) return NVML_ERROR_INVALID_ARGUMENT;
 	free(sample.handle);
 	tally(SAMPLES, -1);

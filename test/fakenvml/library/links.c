@@ -122,6 +122,7 @@ nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t d, unsigned int link, 
 	static const enum reading what[] = {R_nvlink_replay, R_nvlink_recovery, R_nvlink_crc, R_nvlink_crc, R_nvlink_ecc};
 	ENTER_LINK(d, link);
 	if (counter >= NVML_NVLINK_ERROR_COUNT) return NVML_ERROR_INVALID_ARGUMENT;
+	if (has(c, gpu, R_nvlink5) && get(c, gpu, R_nvlink5) == 1) return NVML_ERROR_NOT_SUPPORTED; // it counts others
 	TAKE(*n, what[counter]);
 	return NVML_SUCCESS;
 }

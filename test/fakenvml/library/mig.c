@@ -19,7 +19,7 @@ const struct instance *instance_of(const struct config *c, const struct nvmlDevi
 	const struct gpu *g = &c->gpu[d->gpu];
 	for (int i = 0; g->mig && i < g->instances; i++) {
 		const struct instance *in = &g->instance[i];
-		if (in->there && in->gi == d->gi && in->ci == d->ci && !strcmp(in->profile, d->profile)) return in;
+		if (in->gi == d->gi && in->ci == d->ci && !strcmp(in->profile, d->profile)) return in;
 	}
 	return NULL;
 }

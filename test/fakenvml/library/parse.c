@@ -249,6 +249,11 @@ static void parse_gpus(const struct line *l) { l->c->gpus = below(l, 1, MAX_GPUS
 static void parse_cuda(const struct line *l) { l->c->cuda = number(l, 1); }
 static void parse_init_ms(const struct line *l) { l->c->init_ms = number(l, 1); }
 static void parse_delay_ns(const struct line *l) { l->c->delay_ns = number(l, 1); }
+
+static void parse_cc(const struct line *l) {
+	for (int i = 0; i < 3; i++) l->c->cc[i] = number(l, 1 + i);
+}
+
 static void parse_unload(const struct line *l) { l->c->unload = 1; }
 static void parse_mismatch(const struct line *l) { l->c->mismatch = 1; }
 static void parse_driver(const struct line *l) { words(l, l->c->driver, sizeof l->c->driver, 1); }
@@ -271,7 +276,7 @@ static const struct {
 	SORT(gpus) SORT(enumerate) SORT(driver) SORT(cuda) SORT(model) SORT(uuid) SORT(serial) SORT(pci) SORT(set) SORT(field)
 	SORT(garbage) SORT(load) SORT(throttle) SORT(link) SORT(recovery) SORT(fabric) SORT(mig) SORT(used) SORT(gpm) SORT(process)
 	SORT(xid) SORT(event) SORT(xids) SORT(fail) SORT(hang) SORT(lost) SORT(fallen) SORT(unload) SORT(mismatch) SORT(init_ms)
-	SORT(delay_ns)
+	SORT(delay_ns) SORT(cc)
 };
 
 // parse_line takes a line of one of the two passes, boards or not.

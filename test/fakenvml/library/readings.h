@@ -9,7 +9,8 @@
 #define NONE LLONG_MIN
 #define FOLLOW (LLONG_MIN + 1)
 
-// What a GPU is; `garbage` leaves these alone.
+// What a GPU is; `garbage` leaves these alone. nvlink5 says which error counters the links have:
+// none those up to the fourth generation, 1 those from the fifth on, 2 both.
 #define TRAITS(R) \
 	R(arch, 9, 0) R(cc_major, 9, 0) R(cc_minor, 0, 0) R(brand, 14, 0) R(module, 1, 1) R(numa, NONE, 0) \
 	R(virtualization, 0, 0) R(gsp, 1, 0) R(pci_device, 0x233010DE, 0) R(pci_subsystem, 0x16C110DE, 0) \
@@ -39,7 +40,7 @@
 	/* percent */ \
 	R(load, 40, 0) R(mem_load, FOLLOW, 0) R(encoder, 10, 0) R(decoder, 20, 0) R(jpeg, 30, 0) R(ofa, 40, 0) \
 	R(enc_sessions, 0, 0) R(enc_fps, 0, 0) R(enc_latency, 0, 0) R(fbc_sessions, 0, 0) R(fbc_fps, 0, 0) R(fbc_latency, 0, 0) \
-	R(pstate, 0, 0) R(persistence, 1, 0) R(compute_mode, 0, 0) R(display_active, 0, 0) R(display_mode, 0, 0) \
+	R(pstate, 0, 0) R(persistence, 1, 0) R(compute_mode, 0, 0) R(display_active, 0, 0) R(display_mode, 1, 0) \
 	R(accounting, 0, 0) R(reasons, 0, 0) R(reasons_supported, 0x1ff, 0) \
 	/* ns */ \
 	R(throttle_power, 1000000000, 0) R(throttle_thermal, 0, 0) R(throttle_sync, 2000000000, 0) R(throttle_board, 0, 0) \

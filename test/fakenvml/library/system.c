@@ -56,7 +56,7 @@ nvmlReturn_t nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_t *out, unsign
 #if DRIVER >= 535
 nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *out) {
 	ENTER();
-	*out = (nvmlConfComputeSystemState_t){0};
+	*out = (nvmlConfComputeSystemState_t){.environment = c->cc[0], .ccFeature = c->cc[1], .devToolsMode = c->cc[2]};
 	return NVML_SUCCESS;
 }
 

@@ -84,9 +84,13 @@ void events(void) {
 void identities(void) {
 	char text[96];
 	nvmlPciInfo_t pci;
+	nvmlConfComputeSystemState_t cc;
 	nvmlDevice_t d, found;
-	tell("gpus 4 # four of them\n\n# and a remark\nuuid 1 GPU-of-our-own\nserial 0 TWIN\nserial 1 TWIN\nserial 2 none\npci 3 0001:e3:02.0\nboard h200 2\n");
+	tell("gpus 4 # four of them\n\n# and a remark\ncc 2 1 0\n"
+	     "uuid 1 GPU-of-our-own\nserial 0 TWIN\nserial 1 TWIN\nserial 2 none\npci 3 0001:e3:02.0\nboard h200 2\n");
 	WANT(nvmlInit_v2(), NVML_SUCCESS);
+	WANT(nvmlSystemGetConfComputeState(&cc), NVML_SUCCESS);
+	WANT(cc.ccFeature, 1);
 	d = device(1);
 	WANT(nvmlDeviceGetUUID(d, text, sizeof text), NVML_SUCCESS);
 	TEXT(text, "GPU-of-our-own");
@@ -185,7 +189,8 @@ void boards(void) {
 	nvmlEccSramErrorStatus_t sram = {.version = nvmlEccSramErrorStatus_v1};
 	char text[96];
 	unsigned int a, b, e, f;
-	tell("gpus 10\nboard h200 0\nboard h100 1\nboard a100 2\nboard l40s 3\nboard rtx4080 4\nboard rtx2080 5\nboard b200 6\nboard gb200 7\nboard v100 8\nboard everything 9\n");
+	tell("gpus 10\nboard h200 0\nboard h100 1\nboard a100 2\nboard l40s 3\nboard rtx4080 4\n"
+	     "board rtx2080 5\nboard b200 6\nboard gb200 7\nboard v100 8\nboard everything 9\n");
 	WANT(nvmlInit_v2(), NVML_SUCCESS);
 	for (unsigned int i = 0; i < 10; i++) {
 		nvmlDevice_t d = device(i);
