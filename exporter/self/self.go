@@ -24,6 +24,7 @@ type sourceLabels struct {
 
 var states = [...]telemetry.SourceState{
 	telemetry.SourceStateServing, telemetry.SourceStateAbsent, telemetry.SourceStateFailed, telemetry.SourceStateUnbuilt,
+	telemetry.SourceStateReleased,
 }
 
 // New returns a Self for that build.

@@ -36,8 +36,8 @@ func TestStage(t *testing.T) {
 	if n, _ := e.Reads.Get(); n != 7 {
 		t.Errorf("reads %v", n)
 	}
-	if len(e.SourceState) != 8 {
-		t.Fatalf("%d states, want four per source", len(e.SourceState))
+	if len(e.SourceState) != 10 {
+		t.Fatalf("%d states, want five per source", len(e.SourceState))
 	}
 	for _, k := range e.SourceState {
 		want := 0.0

@@ -7,15 +7,17 @@ type State int
 
 // Values of gpu.state.
 const (
-	StateOK     State = iota // It answers.
-	StateLate                // It did not answer before the deadline; it may hang.
-	StateLost                // It fell off the bus or its driver is gone.
-	StateFailed              // Its driver answers with errors.
+	StateOK       State = iota // It answers.
+	StateLate                  // It did not answer before the deadline; it may hang.
+	StateLost                  // It fell off the bus or its driver is gone.
+	StateFailed                // Its driver answers with errors.
+	StateReleased              // The exporter let go of it on request.
+	StateMissing               // It is expected and was not found since the exporter started.
 )
 
 // String returns the value as the label shows it.
 func (x State) String() string {
-	return [...]string{"ok", "late", "lost", "failed"}[x]
+	return [...]string{"ok", "late", "lost", "failed", "released", "missing"}[x]
 }
 
 // PowerLimitType is gpu.power.limit.type: Which of a board's power limits.
@@ -632,13 +634,14 @@ type SourceState int
 
 // Values of gpumeter.source_state.
 const (
-	SourceStateServing SourceState = iota // It is open and lists its devices.
-	SourceStateAbsent                     // Its driver or hardware is not on this machine.
-	SourceStateFailed                     // Its driver is there but answers with an error, or does not answer.
-	SourceStateUnbuilt                    // This build of the exporter cannot read it.
+	SourceStateServing  SourceState = iota // It is open and lists its devices.
+	SourceStateAbsent                      // Its driver or hardware is not on this machine.
+	SourceStateFailed                      // Its driver is there but answers with an error, or does not answer.
+	SourceStateUnbuilt                     // This build of the exporter cannot read it.
+	SourceStateReleased                    // The exporter let go of its devices on request.
 )
 
 // String returns the value as the label shows it.
 func (x SourceState) String() string {
-	return [...]string{"serving", "absent", "failed", "unbuilt"}[x]
+	return [...]string{"serving", "absent", "failed", "unbuilt", "released"}[x]
 }

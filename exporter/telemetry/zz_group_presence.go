@@ -12,7 +12,7 @@ type Presence struct {
 	Up metric.Value
 	// State is gpu.state: How the device is found: 1 for the state that holds, 0 for the others.
 	// By gpu.state.
-	State [4]metric.Value
+	State [6]metric.Value
 	// Info is gpu.info: What the device is; always 1.
 	// By gpu.pci.address, gpu.serial, gpu.part_number, gpu.architecture, gpu.compute_capability, gpu.driver.version, gpu.cuda.version, gpu.firmware.version.
 	Info []metric.Keyed

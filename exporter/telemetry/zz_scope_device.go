@@ -819,13 +819,17 @@ var DeviceFamilies = []Family[Device]{
 				metric.NewLabels(metric.Label{Name: "gpu_state", Value: "ok"}),
 				metric.NewLabels(metric.Label{Name: "gpu_state", Value: "late"}),
 				metric.NewLabels(metric.Label{Name: "gpu_state", Value: "lost"}),
-				metric.NewLabels(metric.Label{Name: "gpu_state", Value: "failed"})},
+				metric.NewLabels(metric.Label{Name: "gpu_state", Value: "failed"}),
+				metric.NewLabels(metric.Label{Name: "gpu_state", Value: "released"}),
+				metric.NewLabels(metric.Label{Name: "gpu_state", Value: "missing"})},
 		},
 		Rows: []func(*Device) *metric.Value{
 			func(x *Device) *metric.Value { return &x.Presence.State[StateOK] },
 			func(x *Device) *metric.Value { return &x.Presence.State[StateLate] },
 			func(x *Device) *metric.Value { return &x.Presence.State[StateLost] },
 			func(x *Device) *metric.Value { return &x.Presence.State[StateFailed] },
+			func(x *Device) *metric.Value { return &x.Presence.State[StateReleased] },
+			func(x *Device) *metric.Value { return &x.Presence.State[StateMissing] },
 		},
 	},
 	{
