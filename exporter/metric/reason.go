@@ -13,6 +13,7 @@ var (
 	Unsupported = &Reason{Text: "not supported"}            // the device does not have it
 	NoData      = &Reason{Text: "no data yet"}              // the driver has it, but nothing so far
 	Denied      = &Reason{Text: "no permission"}            // said once, not a fault of the device
+	Released    = &Reason{Text: "released"}                 // the exporter let go of the device on request
 	Late        = &Reason{Text: "late", Fault: true}        // no answer before the deadline
 	Lost        = &Reason{Text: "lost", Fault: true}        // the device is gone from the bus
 	Implausible = &Reason{Text: "implausible", Fault: true} // a number no device can have

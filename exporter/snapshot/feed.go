@@ -33,6 +33,7 @@ type Feed struct {
 	cfg     Config
 	keepers []*keeper
 	devices registry
+	hold    hold
 	tried   chan struct{} // closed when every source has been tried, or has been too slow
 
 	mu     sync.Mutex
@@ -65,7 +66,7 @@ func NewFeed(cfg Config) *Feed {
 	f := &Feed{cfg: cfg, tried: make(chan struct{}), ledger: newLedger()}
 	for _, s := range cfg.Sources {
 		f.devices.sources = append(f.devices.sources, s.Name)
-		f.keepers = append(f.keepers, newKeeper(s, &f.cfg, &f.devices))
+		f.keepers = append(f.keepers, f.newKeeper(s))
 	}
 	return f
 }
@@ -73,6 +74,7 @@ func NewFeed(cfg Config) *Feed {
 // Run keeps the sources open until the context ends, and then closes them. A driver that hangs is
 // left as it is: it must not keep the process from ending.
 func (f *Feed) Run(ctx context.Context) {
+	f.hold.start(ctx)
 	var tried, running sync.WaitGroup
 	for _, k := range f.keepers {
 		tried.Add(1)
@@ -109,7 +111,7 @@ func (f *Feed) Snapshot(ctx context.Context) *Snapshot {
 	case <-f.tried:
 	case <-ctx.Done():
 		if !f.Started() { // no device has been asked
-			return f.compose(nil, f.cfg.Now())
+			return f.compose(newRound(f.cfg.Now(), nil, absence{}))
 		}
 	}
 	r, fresh := f.join()
@@ -120,7 +122,7 @@ func (f *Feed) Snapshot(ctx context.Context) *Snapshot {
 	case <-r.done:
 		return r.result
 	case <-ctx.Done():
-		return f.compose(r.arrived(), r.taken)
+		return f.compose(r)
 	}
 }
 
@@ -154,11 +156,8 @@ func (f *Feed) join() (*round, *Snapshot) {
 	if f.last != nil && now.Sub(f.last.Taken) <= f.cfg.MaxAge && !now.Before(f.last.Taken) {
 		return nil, f.last
 	}
-	var workers []*worker
-	for _, k := range f.keepers {
-		workers = append(workers, k.current()...)
-	}
-	r := newRound(now, workers)
+	workers, gone := f.look()
+	r := newRound(now, workers, gone)
 	f.round = r
 	go r.run(f.cfg.Timeout, func() { f.publish(r) })
 	return r, nil
@@ -166,23 +165,25 @@ func (f *Feed) join() (*round, *Snapshot) {
 
 // publish makes the picture of a finished round the last one.
 func (f *Feed) publish(r *round) {
-	slots := r.arrived()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	slots := r.arrived()
 	f.ledger.book(slots)
-	s := f.composeLocked(slots, r.taken, false)
+	s := f.composeLocked(r, slots, false)
 	r.result, f.last, f.round = s, s, nil
 	close(r.done)
 }
 
-func (f *Feed) compose(slots []slot, taken time.Time) *Snapshot {
+// compose makes a picture of what is there of a round.
+func (f *Feed) compose(r *round) *Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.composeLocked(slots, taken, true)
+	return f.composeLocked(r, r.arrived(), true)
 }
 
-func (f *Feed) composeLocked(slots []slot, taken time.Time, partial bool) *Snapshot {
-	s := &Snapshot{Taken: taken, Partial: partial, Devices: f.devices.compose(slots), Health: f.ledger.health()}
+func (f *Feed) composeLocked(r *round, slots []slot, partial bool) *Snapshot {
+	_, gone := f.look()
+	s := &Snapshot{Taken: r.taken, Partial: partial, Devices: f.devices.compose(slots, r.gone, gone), Health: f.ledger.health()}
 	for _, x := range slots {
 		if x.reading.host != nil && x.reading.why == nil {
 			s.Host = x.reading.host

@@ -104,18 +104,21 @@ func TestDeviceComesBackWhileItHangs(t *testing.T) {
 
 // Nobody waits for a worker that was stopped after it was asked.
 func TestStoppedWorkerAnswers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := deviceWorker("nvml", newGPU(0), nil, nil)
-		w.start(context.Background(), nil)
-		w.stop()
-		<-w.stopped
-		r := newRound(time.Now(), []*worker{w})
-		start := time.Now()
-		r.run(time.Minute, func() {})
-		if got := r.arrived()[0].reading.why; time.Since(start) != 0 || got != metric.Lost {
-			t.Errorf("answered %v after %v", got, time.Since(start))
-		}
-	})
+	for cause, want := range map[error]*metric.Reason{errors.New("gone"): metric.Lost, errReleased: metric.Released} {
+		synctest.Test(t, func(t *testing.T) {
+			w := deviceWorker("nvml", newGPU(0), nil, nil)
+			term, end := context.WithCancelCause(context.Background())
+			w.start(term, nil)
+			end(cause)
+			<-w.stopped
+			r := newRound(time.Now(), []*worker{w}, absence{})
+			start := time.Now()
+			r.run(time.Minute, func() {})
+			if got := r.arrived()[0].reading.why; time.Since(start) != 0 || got != want {
+				t.Errorf("%v: answered %v after %v", cause, got, time.Since(start))
+			}
+		})
+	}
 }
 
 // Nor for one that was asked while it was busy, and stopped before it could look.
@@ -128,7 +131,7 @@ func TestStoppedWorkerAnswersWhatWaits(t *testing.T) {
 			w := deviceWorker("nvml", g, nil, slog.New(slog.DiscardHandler))
 			w.start(context.Background(), nil)
 			for range 2 {
-				go newRound(time.Now(), []*worker{w}).run(time.Millisecond, func() {})
+				go newRound(time.Now(), []*worker{w}, absence{}).run(time.Millisecond, func() {})
 				synctest.Wait()
 			}
 			time.Sleep(time.Second)

@@ -1,12 +1,12 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,12 +20,18 @@ type keeper struct {
 	src     source.Source
 	cfg     *Config
 	devices *registry
+	hold    *hold // nil: it has no devices to let go of
 	log     *slog.Logger
 
-	mu      sync.Mutex
-	state   telemetry.SourceState
-	err     error
-	workers []*worker
+	mu       sync.Mutex
+	state    telemetry.SourceState
+	err      error
+	workers  []*worker
+	inside   chan struct{} // closed when nothing of the driver is held any more; nil: nothing is
+	doing    string        // in the driver; empty: nothing
+	draining []*worker     // that were stopped and may still be in the driver
+	stuck    bool          // draining takes longer than a device may
+	away     bool          // it let go of its devices on request, and has not tried to open again
 
 	// Workers of devices no longer listed that may still be in the driver; serve's goroutine alone touches it.
 	leaving map[source.Device]*worker
@@ -33,49 +39,82 @@ type keeper struct {
 
 var errStarting = errors.New("being opened")
 
-func newKeeper(s source.Source, cfg *Config, devices *registry) *keeper {
-	return &keeper{
-		src: s, cfg: cfg, devices: devices, log: cfg.Logger.With("source", s.Name),
+func (f *Feed) newKeeper(s source.Source) *keeper {
+	k := &keeper{
+		src: s, cfg: &f.cfg, devices: &f.devices, log: f.cfg.Logger.With("source", s.Name),
 		state: telemetry.SourceStateFailed, err: errStarting, leaving: map[source.Device]*worker{},
 	}
+	if lends(s.Name) {
+		k.hold = &f.hold
+	}
+	return k
 }
 
-// run opens the source, and again whenever it is lost. It calls tried once the first attempt has ended.
+// run opens the source, and again whenever it is lost or taken back. It calls tried once the first
+// attempt has ended.
 func (k *keeper) run(ctx context.Context, tried func()) {
 	for ctx.Err() == nil {
-		var reader source.Reader
-		err := k.call("open", func() (err error) { reader, err = k.src.Open(ctx); return err })
-		if err == nil {
-			err = k.serve(ctx, reader, tried)
+		term, back := k.enter(ctx)
+		if term == nil {
+			tried()
+			select {
+			case <-back:
+			case <-ctx.Done():
+			}
+			continue
 		}
-		k.fail(ctx, err)
+		var reader source.Reader
+		err := k.call("open", func() (err error) { reader, err = k.src.Open(term); return err })
+		if err == nil {
+			err = k.serve(term, reader, tried)
+		} else {
+			k.fail(term, err)
+		}
 		tried()
+		k.leave()
 		if errors.Is(err, source.ErrUnbuilt) {
 			return
 		}
-		sleep(ctx, k.cfg.Retry)
+		if term, _ := k.hold.look(ctx); term != nil {
+			sleep(term, k.cfg.Retry)
+		}
 	}
 }
 
-// serve lists the devices again and again, until that fails or the context ends.
-func (k *keeper) serve(ctx context.Context, reader source.Reader, tried func()) error {
-	defer k.close(reader)
+// serve reads the devices until listing them fails, they are released or the context ends, and closes the
+// source. One that is taken back before it could be closed goes on: a device that hangs must not
+// keep the others from being read.
+func (k *keeper) serve(term context.Context, reader source.Reader, tried func()) (err error) {
+	for term != nil {
+		err = k.list(term, reader, tried)
+		term = k.drain(term, err)
+	}
+	if err := k.call("close", reader.Close); err != nil {
+		k.log.Warn("source did not close", "err", err)
+	}
+	return err
+}
+
+// list lists the devices again and again, until that fails or the term ends.
+func (k *keeper) list(term context.Context, reader source.Reader, tried func()) error {
 	if h, ok := reader.(source.HostReader); ok {
 		w := hostWorker(k.src.Name, h, k.log)
-		w.start(ctx, nil)
+		w.start(term, k.leaving[nil])
 		k.set(func() { k.workers = []*worker{w} })
 	}
-	for ctx.Err() == nil {
+	for term.Err() == nil {
 		var devices []source.Device
-		err := k.call("list devices", func() (err error) { devices, err = reader.Devices(ctx); return err })
+		err := k.call("list devices", func() (err error) { devices, err = reader.Devices(term); return err })
 		if err != nil {
 			err = fmt.Errorf("list devices: %w", err)
-			k.fail(ctx, err) // now, since closing may take as long as a device hangs
+			k.fail(term, err) // now, since closing may take as long as a device hangs
 			return err
 		}
-		k.adopt(ctx, devices)
-		tried()
-		sleep(ctx, k.cfg.Relist)
+		if term.Err() == nil { // else it ended meanwhile
+			k.adopt(term, devices)
+			tried()
+		}
+		sleep(term, k.cfg.Relist)
 	}
 	return nil
 }
@@ -102,6 +141,7 @@ func (k *keeper) adopt(ctx context.Context, devices []source.Device) {
 				continue
 			}
 			w = deviceWorker(k.src.Name, d, k.devices.meet(k.src.Name, id), k.log)
+			w.called = cmp.Or(id.UUID, id.PCI, fmt.Sprintf("device %d", id.Index))
 			w.start(ctx, k.leaving[d])
 			delete(k.leaving, d)
 			k.log.Info("device found", "uuid", id.UUID, "pci", id.PCI, "model", id.Model)
@@ -118,7 +158,7 @@ func (k *keeper) adopt(ctx context.Context, devices []source.Device) {
 		if k.state != telemetry.SourceStateServing {
 			k.log.Info("source serving", "devices", len(next))
 		}
-		k.workers, k.state, k.err = next, telemetry.SourceStateServing, nil
+		k.workers, k.state, k.err, k.away = next, telemetry.SourceStateServing, nil, false
 	})
 }
 
@@ -127,39 +167,23 @@ func (k *keeper) dismiss(w *worker) {
 	k.devices.leave(w.known)
 }
 
-// close stops the workers and then the reader. A reader is not closed under a worker that hangs
-// in its driver; it stays open until the driver answers.
-func (k *keeper) close(reader source.Reader) {
-	workers := slices.AppendSeq(k.current(), maps.Values(k.leaving))
-	clear(k.leaving)
-	k.set(func() { k.workers = nil })
-	for _, w := range workers {
-		k.dismiss(w)
-	}
-	for _, w := range workers {
-		<-w.stopped
-	}
-	if err := guard(k.log, "close", reader.Close); err != nil {
-		k.log.Warn("source did not close", "err", err)
-	}
-}
-
 // call runs what may hang or panic in the source's code. It marks the source as failed while it
 // takes longer than a device may.
 func (k *keeper) call(doing string, f func() error) error {
 	over := false // under the lock
+	k.set(func() { k.doing = doing })
 	t := time.AfterFunc(k.cfg.Timeout, func() {
 		k.set(func() {
 			if over {
 				return
 			}
-			k.state, k.err = telemetry.SourceStateFailed, fmt.Errorf("%s: no answer for %v", doing, k.cfg.Timeout)
+			k.state, k.err, k.away = telemetry.SourceStateFailed, fmt.Errorf("%s: no answer for %v", doing, k.cfg.Timeout), false
 			k.log.Warn("source does not answer", "doing", doing, "for", k.cfg.Timeout)
 		})
 	})
 	defer k.set(func() {
 		t.Stop()
-		over = true
+		over, k.doing = true, ""
 	})
 	return guard(k.log, doing, f)
 }
@@ -180,7 +204,7 @@ func (k *keeper) fail(ctx context.Context, err error) {
 		if k.err == nil || k.err.Error() != err.Error() {
 			k.log.Log(ctx, level, "source not serving", "state", state, "err", err)
 		}
-		k.state, k.err = state, err
+		k.state, k.err, k.away = state, err, false
 	})
 }
 

@@ -101,13 +101,17 @@ func (k *known) refresh(id *telemetry.Identity) {
 
 // compose joins the readings of a round to the devices they are of, whatever source they are from.
 // A device found since the round began is not in it: nobody asked it, so nobody knows how it is.
-func (r *registry) compose(slots []slot) []Device {
+// Why one was not asked is what held when the round began, or now.
+func (r *registry) compose(slots []slot, then, now absence) []Device {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := make([]Device, 0, len(r.known))
 	for _, k := range r.known {
 		d := Device{Identity: k.identity, Labels: k.labels, Owned: k.labels}
-		state := telemetry.StateLost
+		state := then.state(k)
+		if state == telemetry.StateLost {
+			state = now.state(k)
+		}
 		answered := false
 		var parts []part
 		for _, s := range slots {
@@ -115,6 +119,12 @@ func (r *registry) compose(slots []slot) []Device {
 				continue
 			}
 			k.placed = true
+			if s.reading.why == metric.Released {
+				if state == telemetry.StateLost { // taken back at once
+					state = telemetry.StateReleased
+				}
+				continue
+			}
 			parts = append(parts, part{s.worker.source, s.reading.device, s.reading.why})
 			answered = answered || s.reading.why == nil
 			state = worse(state, s.reading.why)
@@ -148,4 +158,23 @@ func worse(state telemetry.State, why *metric.Reason) telemetry.State {
 		return telemetry.StateFailed
 	}
 	return state
+}
+
+// only names the devices that none but these sources have listed.
+func (r *registry) only(sources []string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, k := range r.known {
+		others := 0
+		for source := range k.uuids {
+			if !slices.Contains(sources, source) {
+				others++
+			}
+		}
+		if others == 0 {
+			out = append(out, cmp.Or(k.identity.UUID, k.identity.PCI))
+		}
+	}
+	return out
 }

@@ -109,3 +109,30 @@ func TestWorstState(t *testing.T) {
 		}
 	}
 }
+
+// What a device nobody asked is called goes by why, when the round began or now.
+func TestStateOfWhatWasNotAsked(t *testing.T) {
+	r := registry{sources: []string{"nvml"}}
+	k := r.meet("nvml", &telemetry.Identity{UUID: "a"})
+	r.leave(k)
+	let := absence{sources: map[string]bool{"nvml": true}}
+	for name, c := range map[string]struct {
+		slots     []slot
+		then, now absence
+		want      telemetry.State
+	}{
+		"gone":                       {nil, absence{}, absence{}, telemetry.StateLost},
+		"released":                   {nil, absence{all: true}, absence{}, telemetry.StateReleased},
+		"released since":             {nil, absence{}, absence{all: true}, telemetry.StateReleased},
+		"being opened again":         {nil, absence{}, let, telemetry.StateReleased},
+		"of another source":          {nil, absence{sources: map[string]bool{"sim": true}}, absence{}, telemetry.StateLost},
+		"hangs":                      {nil, absence{all: true, hung: map[*known]bool{k: true}}, absence{all: true}, telemetry.StateLate},
+		"released and taken back":    {[]slot{{worker: &worker{source: "nvml", known: k}, reading: reading{why: metric.Released}}}, absence{}, absence{}, telemetry.StateReleased},
+		"asked before it was let go": {[]slot{{worker: &worker{source: "nvml", known: k}, reading: reading{why: metric.Late}}}, absence{}, let, telemetry.StateLate},
+	} {
+		d := r.compose(c.slots, c.then, c.now)
+		if got := state(t, &d[0]); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

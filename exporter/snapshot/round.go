@@ -10,6 +10,7 @@ import (
 // round is one reading of all devices, shared by all scrapes that wait for it.
 type round struct {
 	taken  time.Time
+	gone   absence       // when it began
 	done   chan struct{} // closed when result is set
 	result *Snapshot
 
@@ -21,15 +22,16 @@ type round struct {
 
 // slot is one worker's part of a round.
 type slot struct {
-	worker  *worker
-	reading reading
+	worker   *worker
+	reading  reading
+	answered bool
 }
 
 // newRound has a slot for every worker from the start: a scrape that can not wait looks at once.
-func newRound(taken time.Time, workers []*worker) *round {
-	r := &round{taken: taken, done: make(chan struct{}), all: make(chan struct{}), pending: len(workers)}
+func newRound(taken time.Time, workers []*worker, gone absence) *round {
+	r := &round{taken: taken, gone: gone, done: make(chan struct{}), all: make(chan struct{}), pending: len(workers)}
 	for _, w := range workers {
-		r.slots = append(r.slots, slot{w, reading{why: metric.Late}})
+		r.slots = append(r.slots, slot{worker: w, reading: reading{why: metric.Late}})
 	}
 	if r.pending == 0 {
 		close(r.all)
@@ -57,7 +59,30 @@ func (r *round) run(timeout time.Duration, publish func()) {
 func (r *round) put(i int, got reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.slots[i].reading = got
+	if !r.slots[i].answered {
+		r.slots[i].reading = got
+		r.answered(i)
+	}
+}
+
+// drop gives up on some workers: their devices were released.
+func (r *round) drop(gone func(*worker) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.slots {
+		if gone(r.slots[i].worker) {
+			r.slots[i].reading = reading{why: metric.Released}
+			r.answered(i)
+		}
+	}
+}
+
+// answered is called under the lock.
+func (r *round) answered(i int) {
+	if r.slots[i].answered {
+		return
+	}
+	r.slots[i].answered = true
 	if r.pending--; r.pending == 0 {
 		close(r.all)
 	}

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -34,10 +35,12 @@ type worker struct {
 	source string
 	device source.Device // nil: the host
 	known  *known        // nil: the host
+	called string        // what people call the device by
 	read   func(context.Context) reading
 	log    *slog.Logger
 
 	requests chan request
+	life     context.Context
 	stop     context.CancelFunc
 	stopped  chan struct{}
 }
@@ -78,9 +81,13 @@ func (w *worker) ask(r request) bool {
 
 // refuse answers the request that a stopped worker no longer will, so that its round need not wait.
 func (w *worker) refuse() {
+	why := metric.Lost
+	if errors.Is(context.Cause(w.life), errReleased) {
+		why = metric.Released
+	}
 	select {
 	case r := <-w.requests:
-		r.round.put(r.slot, reading{why: metric.Lost})
+		r.round.put(r.slot, reading{why: why})
 	default:
 	}
 }
@@ -89,6 +96,7 @@ func (w *worker) refuse() {
 // it before, if any, has let go of it.
 func (w *worker) start(ctx context.Context, before *worker) {
 	ctx, w.stop = context.WithCancel(ctx)
+	w.life = ctx
 	go func() {
 		if before != nil {
 			<-before.stopped
