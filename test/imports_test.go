@@ -23,6 +23,7 @@ var mayImport = rooms{
 	"exporter/metric":      {},
 	"exporter/telemetry":   {"exporter/metric"},
 	"exporter/state":       {},
+	"exporter/pci":         {},
 	"exporter/source":      {"exporter/source", "exporter/metric", "exporter/telemetry"},
 	"exporter/source/all":  {"exporter/source/..."},
 	"exporter/source/sim":  {"exporter/source", "exporter/metric", "exporter/telemetry", "spell"},
