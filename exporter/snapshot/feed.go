@@ -15,6 +15,7 @@ type Config struct {
 	Sources []source.Source
 	Stages  []Stage
 	Devices func(*telemetry.Identity) bool // which are read; nil: all
+	Stale   func(source string, err error) // told of a source that was open before and now gives source.ErrStale; may be nil
 	MaxAge  time.Duration                  // a picture no older is served again; default 1 s, negative: never again
 	Timeout time.Duration                  // after which a device is late; default 2 s
 	Relist  time.Duration                  // how often devices are listed again; default 30 s

@@ -33,6 +33,8 @@ type keeper struct {
 	stuck    bool          // draining takes longer than a device may
 	away     bool          // it let go of its devices on request, and has not tried to open again
 
+	served bool // it has listed its devices; run's goroutine alone touches it
+
 	// Workers of devices no longer listed that may still be in the driver; serve's goroutine alone touches it.
 	leaving map[source.Device]*worker
 }
@@ -69,6 +71,9 @@ func (k *keeper) run(ctx context.Context, tried func()) {
 			err = k.serve(term, reader, tried)
 		} else {
 			k.fail(term, err)
+		}
+		if k.served && errors.Is(err, source.ErrStale) && k.cfg.Stale != nil {
+			k.cfg.Stale(k.src.Name, err)
 		}
 		tried()
 		k.leave()
@@ -110,6 +115,7 @@ func (k *keeper) list(term context.Context, reader source.Reader, tried func()) 
 			k.fail(term, err) // now, since closing may take as long as a device hangs
 			return err
 		}
+		k.served = true
 		if term.Err() == nil { // else it ended meanwhile
 			k.adopt(term, devices)
 			tried()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -63,6 +64,38 @@ func TestUnbuiltSourceIsNotTriedAgain(t *testing.T) {
 		time.Sleep(time.Hour)
 		if h := f.Sources()[0]; tries.Load() != 1 || h.State != telemetry.SourceStateUnbuilt {
 			t.Errorf("%d tries, %+v", tries.Load(), h)
+		}
+	})
+}
+
+// A source that only a new process can read again is reported once it has been read by this one: a
+// process that starts on such a driver has no better successor.
+func TestStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stale := fmt.Errorf("nvml: init: %w", source.ErrStale)
+		d := &driver{devices: []source.Device{newGPU(0)}, openErr: stale}
+		var told atomic.Pointer[error]
+		f := run(t, Config{Sources: []source.Source{d.source("nvml")}, Stale: func(name string, err error) {
+			if name != "nvml" {
+				t.Errorf("told of %s", name)
+			}
+			told.Store(&err)
+		}})
+		time.Sleep(5 * minute)
+		if h := f.Sources()[0]; told.Load() != nil || h.State != telemetry.SourceStateFailed || !strings.Contains(h.Err, "new process") {
+			t.Errorf("at the first open: told %v, %+v", told.Load(), h)
+		}
+		d.set(func() { d.openErr = nil })
+		time.Sleep(minute)
+		d.set(func() { d.listErr = errors.New("driver unloaded"); d.openErr = source.ErrAbsent })
+		time.Sleep(minute)
+		if told.Load() != nil {
+			t.Errorf("told of a driver that is gone: %v", *told.Load())
+		}
+		d.set(func() { d.openErr = stale })
+		time.Sleep(minute)
+		if told.Load() == nil || !errors.Is(*told.Load(), source.ErrStale) {
+			t.Error("not told")
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 var (
 	ErrAbsent  = errors.New("no such hardware or driver on this machine") // tried again later
 	ErrUnbuilt = errors.New("not part of this build")                     // never tried again
+	ErrStale   = errors.New("only a new process can read it again")       // such as a library that stays loaded while its driver was replaced
 )
 
 // Source is one driver, as a value that documents itself.
