@@ -28,11 +28,12 @@ func (f *Feed) look() ([]*worker, absence) {
 	return workers, a
 }
 
-// state of a device that was not asked.
+// state of a device that is absent for a reason; 0, which is ok, where there is none.
 func (a absence) state(k *known) telemetry.State {
 	let := a.all
-	for source := range k.uuids {
-		let = let || a.sources[source]
+	for source, away := range a.sources {
+		_, its := k.uuids[source]
+		let = let || away && (its || !k.met())
 	}
 	switch {
 	case a.hung[k]:
@@ -40,5 +41,16 @@ func (a absence) state(k *known) telemetry.State {
 	case let:
 		return telemetry.StateReleased
 	}
-	return telemetry.StateLost
+	return telemetry.StateOK
+}
+
+// unasked is the state of a device that is absent for no reason, or was let go of and taken back since.
+func (k *known) unasked(let bool) telemetry.State {
+	switch {
+	case let:
+		return telemetry.StateReleased
+	case k.found:
+		return telemetry.StateLost
+	}
+	return telemetry.StateMissing
 }

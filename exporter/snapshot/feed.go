@@ -12,16 +12,17 @@ import (
 
 // Config says what a Feed reads and how patient it is. Zero durations take the defaults.
 type Config struct {
-	Sources []source.Source
-	Stages  []Stage
-	Devices func(*telemetry.Identity) bool // which are read; nil: all
-	Stale   func(source string, err error) // told of a source that was open before and now gives source.ErrStale; may be nil
-	MaxAge  time.Duration                  // a picture no older is served again; default 1 s, negative: never again
-	Timeout time.Duration                  // after which a device is late; default 2 s
-	Relist  time.Duration                  // how often devices are listed again; default 30 s
-	Retry   time.Duration                  // how often a source that is not there is tried again; default 30 s
-	Now     func() time.Time
-	Logger  *slog.Logger
+	Sources  []source.Source
+	Stages   []Stage
+	Devices  func(*telemetry.Identity) bool // which are read; nil: all
+	Expected func() Expected                // asked once the sources have listed theirs, and at each Relist; may be nil
+	Stale    func(source string, err error) // told of a source that was open before and now gives source.ErrStale; may be nil
+	MaxAge   time.Duration                  // a picture no older is served again; default 1 s, negative: never again
+	Timeout  time.Duration                  // after which a device is late; default 2 s
+	Relist   time.Duration                  // how often devices are listed again; default 30 s
+	Retry    time.Duration                  // how often a source that is not there is tried again; default 30 s
+	Now      func() time.Time
+	Logger   *slog.Logger
 }
 
 // Stage adds to a picture before it is published: who owns what, how the exporter is. It is run
@@ -65,6 +66,7 @@ func NewFeed(cfg Config) *Feed {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	f := &Feed{cfg: cfg, tried: make(chan struct{}), ledger: newLedger()}
+	f.devices.chosen = cfg.Devices
 	for _, s := range cfg.Sources {
 		f.devices.sources = append(f.devices.sources, s.Name)
 		f.keepers = append(f.keepers, f.newKeeper(s))
@@ -81,14 +83,12 @@ func (f *Feed) Run(ctx context.Context) {
 		tried.Add(1)
 		running.Go(func() { k.run(ctx, sync.OnceFunc(tried.Done)) })
 	}
-	go func() { // a driver that hangs when opened must not hold up the first scrape for ever
-		all := make(chan struct{})
-		go func() { tried.Wait(); close(all) }()
-		select {
-		case <-all:
-		case <-ctx.Done():
-		case <-time.After(f.cfg.Timeout):
-		}
+	all, expected := make(chan struct{}), make(chan struct{})
+	go func() { tried.Wait(); close(all) }()
+	running.Go(func() { f.expect(ctx, all, sync.OnceFunc(func() { close(expected) })) })
+	go func() { // what hangs then must not hold up the first scrape for ever
+		f.wait(ctx, all)
+		f.wait(ctx, expected)
 		close(f.tried)
 	}()
 	ended := make(chan struct{})
@@ -102,6 +102,17 @@ func (f *Feed) Run(ctx context.Context) {
 	case <-ended:
 	case <-time.After(2 * f.cfg.Timeout): // once for the devices, once for the source itself
 		f.cfg.Logger.Warn("a source does not answer; it is left open")
+	}
+}
+
+// wait waits as long as a device may take.
+func (f *Feed) wait(ctx context.Context, done <-chan struct{}) {
+	late := time.NewTimer(f.cfg.Timeout)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	case <-late.C:
 	}
 }
 

@@ -13,15 +13,20 @@ import (
 // visible and each keeps its index: drivers number again when a device drops.
 type registry struct {
 	sources []string // as configured; the word of an earlier one on an identity counts
+	chosen  func(*telemetry.Identity) bool
 	mu      sync.Mutex
 	known   []*known
+	count   int    // so many there should be
+	vendor  string // of those that nothing else is known of
 }
 
 // known is one device, with what is made once of its identity.
 type known struct {
-	source   string            // whose word on the identity counts
+	source   string            // whose word on the identity counts; empty: none has listed it
 	uuids    map[string]string // what each source calls it
-	placed   bool              // in pictures: it was asked once, or went before it could be
+	found    bool              // it was asked once, or went before it could be
+	expected bool              // in pictures before that
+	nameless bool              // only its number is expected
 	identity *telemetry.Identity
 	labels   *metric.Labels
 	info     []metric.Keyed
@@ -33,13 +38,19 @@ func (r *registry) meet(source string, id *telemetry.Identity) *known {
 	defer r.mu.Unlock()
 	k := r.find(source, id)
 	if k == nil {
-		k = &known{source: source, uuids: map[string]string{}, identity: &telemetry.Identity{Index: r.free(id)}}
+		k = &known{uuids: map[string]string{}, identity: new(telemetry.Identity)}
 		r.known = append(r.known, k)
 	}
 	k.uuids[source] = cmp.Or(id.UUID, k.uuids[source])
-	if slices.Index(r.sources, source) <= slices.Index(r.sources, k.source) {
+	switch {
+	case !k.met():
+		index := r.free(id, (*known).met)
 		k.source = source
-		k.refresh(id)
+		k.refresh(id, index)
+		r.makeWay(k)
+	case slices.Index(r.sources, source) <= slices.Index(r.sources, k.source):
+		k.source = source
+		k.refresh(id, k.identity.Index)
 	}
 	return k
 }
@@ -65,15 +76,18 @@ func (r *registry) leave(k *known) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if k != nil {
-		k.placed = true
+		k.found = true
 	}
 }
 
-// free is the driver's index, or the next one no other device of the vendor bears.
-func (r *registry) free(id *telemetry.Identity) int {
-	index := id.Index
+// met says whether a source has listed the device.
+func (k *known) met() bool { return k.source != "" }
+
+// free is the driver's index, or the next one that none of these devices of the vendor bears.
+func (r *registry) free(id *telemetry.Identity, of func(*known) bool) int {
+	index := max(id.Index, 0)
 	for slices.ContainsFunc(r.known, func(k *known) bool {
-		return k.identity.Vendor == id.Vendor && k.identity.Index == index
+		return of(k) && k.labels != nil && k.identity.Vendor == id.Vendor && k.identity.Index == index
 	}) {
 		index++
 	}
@@ -82,14 +96,14 @@ func (r *registry) free(id *telemetry.Identity) int {
 
 // refresh takes over an identity but for the index. Pictures already taken keep the old one. What
 // is on every series does not go when a sick driver no longer tells it.
-func (k *known) refresh(id *telemetry.Identity) {
+func (k *known) refresh(id *telemetry.Identity, index int) {
 	next := *id
-	next.Index = k.identity.Index
+	next.Index = index
 	next.UUID = cmp.Or(next.UUID, k.identity.UUID)
 	next.Vendor = cmp.Or(next.Vendor, k.identity.Vendor)
 	next.Model = cmp.Or(next.Model, k.identity.Model)
 	next.PCI = cmp.Or(next.PCI, k.identity.PCI)
-	if next == *k.identity {
+	if next == *k.identity && k.labels != nil {
 		return
 	}
 	k.identity = &next
@@ -108,32 +122,25 @@ func (r *registry) compose(slots []slot, then, now absence) []Device {
 	out := make([]Device, 0, len(r.known))
 	for _, k := range r.known {
 		d := Device{Identity: k.identity, Labels: k.labels, Owned: k.labels}
-		state := then.state(k)
-		if state == telemetry.StateLost {
-			state = now.state(k)
-		}
-		answered := false
+		let := false
 		var parts []part
 		for _, s := range slots {
 			if s.worker.known != k {
 				continue
 			}
-			k.placed = true
+			k.found = true
 			if s.reading.why == metric.Released {
-				if state == telemetry.StateLost { // taken back at once
-					state = telemetry.StateReleased
-				}
+				let = true
 				continue
 			}
 			parts = append(parts, part{s.worker.source, s.reading.device, s.reading.why})
-			answered = answered || s.reading.why == nil
-			state = worse(state, s.reading.why)
 		}
-		if !k.placed {
+		if !k.found && !k.expected {
 			continue
 		}
-		if answered {
-			state = telemetry.StateOK
+		state := answer(parts)
+		if state == telemetry.StateLost {
+			state = cmp.Or(then.state(k), now.state(k), k.unasked(let))
 		}
 		merge(&d.Read, parts)
 		d.Read.Presence.Info = k.info
@@ -149,13 +156,19 @@ func (r *registry) compose(slots []slot, then, now absence) []Device {
 	return out
 }
 
-// worse is the state of a device none of whose sources answered: late outranks failed, which outranks lost.
-func worse(state telemetry.State, why *metric.Reason) telemetry.State {
-	switch {
-	case why == metric.Late:
-		return telemetry.StateLate
-	case why != nil && why != metric.Lost && state != telemetry.StateLate:
-		return telemetry.StateFailed
+// answer is the state by what the sources said. One that answered is enough; where none did, late
+// outranks failed, which outranks lost.
+func answer(parts []part) telemetry.State {
+	state := telemetry.StateLost
+	for _, p := range parts {
+		switch {
+		case p.why == nil:
+			return telemetry.StateOK
+		case p.why == metric.Late:
+			state = telemetry.StateLate
+		case p.why != metric.Lost && state != telemetry.StateLate:
+			state = telemetry.StateFailed
+		}
 	}
 	return state
 }
@@ -172,7 +185,7 @@ func (r *registry) only(sources []string) []string {
 				others++
 			}
 		}
-		if others == 0 {
+		if k.met() && others == 0 {
 			out = append(out, cmp.Or(k.identity.UUID, k.identity.PCI))
 		}
 	}
