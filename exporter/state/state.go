@@ -9,13 +9,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // maxFile is far above what is kept, so that a file that is not ours is not read whole.
 const maxFile = 4 << 20
 
 // Store is a directory of JSON files, one a fact. The empty Store keeps nothing.
-type Store struct{ directory string }
+type Store struct {
+	directory string
+	faults    *atomic.Uint64
+}
 
 // Open returns the store in a directory, which is made when it is not there. Without a directory
 // nothing is kept.
@@ -26,18 +30,27 @@ func Open(directory string) (Store, error) {
 	if err := os.MkdirAll(directory, 0o750); err != nil {
 		return Store{}, fmt.Errorf("state: %w", err)
 	}
-	return Store{directory}, nil
+	return Store{directory, new(atomic.Uint64)}, nil
 }
 
 // Keeps says whether anything is kept.
 func (s Store) Keeps() bool { return s.directory != "" }
 
+// Faults counts the files that could not be read or written, since the store was opened.
+func (s Store) Faults() uint64 {
+	if !s.Keeps() {
+		return 0
+	}
+	return s.faults.Load()
+}
+
 // Load reads what was saved under the name, and says whether there was anything. A file that can
 // not be read is left where it is for someone to look at; the next Save replaces it.
-func (s Store) Load(name string, into any) (bool, error) {
+func (s Store) Load(name string, into any) (there bool, err error) {
 	if !s.Keeps() {
 		return false, nil
 	}
+	defer func() { s.count(err) }()
 	path := s.path(name)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,10 +75,11 @@ func (s Store) Load(name string, into any) (bool, error) {
 
 // Save keeps a fact under the name. What was kept before stays whole until the new file is: a full
 // disk or a power cut costs no more than this fact.
-func (s Store) Save(name string, fact any) error {
+func (s Store) Save(name string, fact any) (err error) {
 	if !s.Keeps() {
 		return nil
 	}
+	defer func() { s.count(err) }()
 	raw, err := json.MarshalIndent(fact, "", "  ")
 	if err != nil {
 		return fmt.Errorf("state: %s: %w", name, err)
@@ -84,6 +98,12 @@ func (s Store) Save(name string, fact any) error {
 		return fmt.Errorf("state: %w", err)
 	}
 	return nil
+}
+
+func (s Store) count(err error) {
+	if err != nil {
+		s.faults.Add(1)
+	}
 }
 
 func (s Store) path(name string) string { return filepath.Join(s.directory, name+".json") }

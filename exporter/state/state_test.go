@@ -40,8 +40,8 @@ func TestNowhere(t *testing.T) {
 	if err := s.Save("words", fact{}); err != nil {
 		t.Error(err)
 	}
-	if there, err := s.Load("words", &fact{}); there || err != nil {
-		t.Error(there, err)
+	if there, err := s.Load("words", &fact{}); there || err != nil || s.Faults() != 0 {
+		t.Error(there, err, s.Faults())
 	}
 }
 
@@ -60,6 +60,9 @@ func TestDamaged(t *testing.T) {
 		if there, err := s.Load("words", &fact{}); there || err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, %v; want an error that names the file", name, there, err)
 		}
+	}
+	if s.Faults() != 3 {
+		t.Errorf("%d faults, want 3", s.Faults())
 	}
 	if err := s.Save("words", fact{[]string{"again"}}); err != nil {
 		t.Error(err)
@@ -89,5 +92,8 @@ func TestNoDirectory(t *testing.T) {
 	}
 	if err := s.Save("words", fact{}); err == nil {
 		t.Error("saved into a directory that is gone")
+	}
+	if s.Faults() != 1 {
+		t.Errorf("%d faults, want 1", s.Faults())
 	}
 }
