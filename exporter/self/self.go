@@ -10,8 +10,15 @@ import (
 // Build says what was built.
 type Build struct{ Version, Revision, GoVersion string }
 
+// Config is what a Self tells beside the health of the snapshot.
+type Config struct {
+	Build       Build
+	StateFaults func() uint64 // nil: there are none
+}
+
 // Self fills telemetry.Self. It keeps label sets from one snapshot to the next.
 type Self struct {
+	cfg     Config
 	info    []metric.Keyed
 	sources map[string]sourceLabels
 	faults  map[snapshot.Fault]*metric.Labels // by Fault with Count 0
@@ -27,11 +34,15 @@ var states = [...]telemetry.SourceState{
 	telemetry.SourceStateReleased,
 }
 
-// New returns a Self for that build.
-func New(b Build) *Self {
+// New returns a Self.
+func New(cfg Config) *Self {
+	b := cfg.Build
+	if cfg.StateFaults == nil {
+		cfg.StateFaults = func() uint64 { return 0 }
+	}
 	info := metric.Keyed{Labels: telemetry.ExporterBuildInfoAttributes{Version: b.Version, Revision: b.Revision, GoVersion: b.GoVersion}.Labels()}
 	info.Value.Set(1)
-	return &Self{info: []metric.Keyed{info}, sources: map[string]sourceLabels{}, faults: map[snapshot.Fault]*metric.Labels{}}
+	return &Self{cfg: cfg, info: []metric.Keyed{info}, sources: map[string]sourceLabels{}, faults: map[snapshot.Fault]*metric.Labels{}}
 }
 
 // Stage is a snapshot.Stage.
@@ -39,6 +50,15 @@ func (x *Self) Stage(s *snapshot.Snapshot) {
 	e := &s.Self.Exporter
 	e.BuildInfo = x.info
 	e.Reads.Set(float64(s.Health.Reads))
+	e.StateFaults.Set(float64(x.cfg.StateFaults()))
+	present := 0
+	for i := range s.Devices {
+		if up, _ := s.Devices[i].Read.Presence.Up.Get(); up == 1 {
+			present++
+		}
+	}
+	e.DevicesExpected.Set(float64(len(s.Devices)))
+	e.DevicesPresent.Set(float64(present))
 	for _, src := range s.Health.Sources {
 		labels := x.source(src.Name)
 		e.SourceDevices = append(e.SourceDevices, keyed(labels.source, float64(src.Devices)))

@@ -24,15 +24,26 @@ func health() snapshot.Health {
 
 func TestSpecIsRead(t *testing.T) {
 	s := &snapshot.Snapshot{Health: health()}
-	New(Build{"1.2.3", "abc", "go1.26"}).Stage(s)
+	New(Config{Build: Build{"1.2.3", "abc", "go1.26"}, StateFaults: func() uint64 { return 5 }}).Stage(s)
 	sourcetest.SpecIsRead(t, "self", telemetry.SelfFamilies, &s.Self)
 }
 
 func TestStage(t *testing.T) {
-	x := New(Build{"1.2.3", "abc", "go1.26"})
-	s := &snapshot.Snapshot{Health: health()}
+	x := New(Config{Build: Build{"1.2.3", "abc", "go1.26"}, StateFaults: func() uint64 { return 5 }})
+	s := &snapshot.Snapshot{Health: health(), Devices: make([]snapshot.Device, 3)}
+	s.Devices[0].Read.Presence.Up.Set(0)
+	s.Devices[1].Read.Presence.Up.Set(1)
 	x.Stage(s)
 	e := s.Self.Exporter
+	if n, _ := e.DevicesExpected.Get(); n != 3 {
+		t.Errorf("%v devices expected", n)
+	}
+	if n, _ := e.DevicesPresent.Get(); n != 1 {
+		t.Errorf("%v devices present", n)
+	}
+	if n, _ := e.StateFaults.Get(); n != 5 {
+		t.Errorf("%v faults of the state", n)
+	}
 	if n, _ := e.Reads.Get(); n != 7 {
 		t.Errorf("reads %v", n)
 	}

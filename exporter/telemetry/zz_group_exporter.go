@@ -17,6 +17,10 @@ type Exporter struct {
 	// SourceDevices is gpumeter.source.devices in {device}: Devices the source lists.
 	// By gpumeter.source.
 	SourceDevices []metric.Keyed
+	// DevicesExpected is gpumeter.devices.expected in {device}: Devices that should be there: listed since the exporter started or before, on the PCI bus, or asked for with --expected-devices.
+	DevicesExpected metric.Value
+	// DevicesPresent is gpumeter.devices.present in {device}: Devices that answered the last read.
+	DevicesPresent metric.Value
 	// Reads is gpumeter.reads in {read}: Times the node was read; scrapes that come together share one.
 	Reads metric.Value
 	// ReadDuration is gpumeter.read.duration in s: How long reading one device, or the host, took.
@@ -25,6 +29,8 @@ type Exporter struct {
 	// ReadFaults is gpumeter.read.faults in {fault}: Readings that failed where a number was to be expected, by reason.
 	// By gpumeter.source, gpumeter.metric, gpumeter.reason.
 	ReadFaults []metric.Keyed
+	// StateFaults is gpumeter.state.faults in {fault}: Times a file of the state directory could not be read or written.
+	StateFaults metric.Value
 	// Downtime is gpumeter.downtime in s: Seconds in which the exporter did not run between two of its runs, so that no use was counted.
 	Downtime metric.Value
 	// RemainderClamps is gpumeter.remainder.clamps in {clamp}: Times more was found for the workloads than the device gave, so that the remainder was set to 0.

@@ -39,6 +39,28 @@ var SelfFamilies = []Family[Self]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpumeter.devices.expected", Prom: "gpumeter_devices_expected", Unit: "{device}", PromUnit: "",
+			Help: "Devices that should be there: listed since the exporter started or before, on the PCI bus, or asked for with --expected-devices.",
+			Kind: metric.KindUpDownCounter, Scope: "self", Group: "exporter", Sources: []string{"self"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Self) *metric.Value{
+			func(x *Self) *metric.Value { return &x.Exporter.DevicesExpected },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.devices.present", Prom: "gpumeter_devices_present", Unit: "{device}", PromUnit: "",
+			Help: "Devices that answered the last read.",
+			Kind: metric.KindUpDownCounter, Scope: "self", Group: "exporter", Sources: []string{"self"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Self) *metric.Value{
+			func(x *Self) *metric.Value { return &x.Exporter.DevicesPresent },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpumeter.reads", Prom: "gpumeter_reads_total", Unit: "{read}", PromUnit: "",
 			Help: "Times the node was read; scrapes that come together share one.",
 			Kind: metric.KindCounter, Scope: "self", Group: "exporter", Sources: []string{"self"},
@@ -63,6 +85,17 @@ var SelfFamilies = []Family[Self]{
 			Kind: metric.KindCounter, Scope: "self", Group: "exporter", Sources: []string{"self"},
 		},
 		Keyed: func(x *Self) *[]metric.Keyed { return &x.Exporter.ReadFaults },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.state.faults", Prom: "gpumeter_state_faults_total", Unit: "{fault}", PromUnit: "",
+			Help: "Times a file of the state directory could not be read or written.",
+			Kind: metric.KindCounter, Scope: "self", Group: "exporter", Sources: []string{"self"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Self) *metric.Value{
+			func(x *Self) *metric.Value { return &x.Exporter.StateFaults },
+		},
 	},
 	{
 		Desc: &metric.Desc{

@@ -43,7 +43,7 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, log *slog
 	}
 	feed := snapshot.NewFeed(snapshot.Config{
 		Sources: needed(sources, on),
-		Stages:  []snapshot.Stage{self.New(build()).Stage},
+		Stages:  []snapshot.Stage{self.New(self.Config{Build: build()}).Stage},
 		Devices: devices.has,
 		MaxAge:  maxAge,
 		Timeout: c.ReadTimeout,
