@@ -28,6 +28,7 @@ var mayImport = rooms{
 	"exporter/source/all":  {"exporter/source/..."},
 	"exporter/source/sim":  {"exporter/source", "exporter/metric", "exporter/telemetry", "spell"},
 	"exporter/snapshot":    {"exporter/source", "exporter/metric", "exporter/telemetry"},
+	"exporter/inventory":   {"exporter/pci", "exporter/state", "exporter/snapshot", "exporter/telemetry"},
 	"exporter/attribution": {"exporter/attribution", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
 	"exporter/expose":      {"exporter/expose", "exporter/snapshot", "exporter/metric", "exporter/telemetry"},
 	"exporter/self":        {"exporter/snapshot", "exporter/telemetry", "exporter/metric"},
