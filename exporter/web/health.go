@@ -35,6 +35,9 @@ func (c Config) readyz(w http.ResponseWriter, _ *http.Request) {
 		h.Status, code = "starting", http.StatusServiceUnavailable
 		h.Reasons = append(h.Reasons, "sources are being opened")
 	}
+	if notice := releaseNotice(c.Feed.Released()); notice != "" {
+		h.Reasons = append(h.Reasons, notice)
+	}
 	for _, s := range c.Feed.Sources() {
 		h.Sources = append(h.Sources, sourceHealth{s.Name, s.State.String(), s.Devices, s.Err})
 		if s.State == telemetry.SourceStateFailed {
@@ -44,10 +47,10 @@ func (c Config) readyz(w http.ResponseWriter, _ *http.Request) {
 	answer(w, code, h)
 }
 
-func answer(w http.ResponseWriter, code int, h health) {
+func answer(w http.ResponseWriter, code int, said any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	e.Encode(h) //nolint:errcheck // the client has gone
+	e.Encode(said) //nolint:errcheck // the client has gone
 }

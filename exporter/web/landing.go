@@ -31,6 +31,13 @@ func (c Config) landing(w http.ResponseWriter, r *http.Request) {
 	b.WriteString(landingHead)
 	b.WriteString("<h1>gpumeter " + html.EscapeString(c.Version) + "</h1>\n")
 	b.WriteString(`<p><a href="metrics">metrics</a> · <a href="readyz">how the sources are</a> · <a href="healthz">health</a></p>` + "\n")
+	released := c.Feed.Released()
+	if notice := releaseNotice(released); notice != "" {
+		if len(released.Holding) > 0 {
+			notice += "; still held: " + strings.Join(released.Holding, ", ")
+		}
+		b.WriteString("<p><strong>" + html.EscapeString(strings.ToUpper(notice[:1])+notice[1:]) + ".</strong></p>\n")
+	}
 	devices := c.Feed.Snapshot(r.Context()).Devices
 	if len(devices) == 0 {
 		b.WriteString("<p>No accelerator is found here.</p>\n")

@@ -1,4 +1,4 @@
-// Package web is the HTTP server: metrics, health and a landing page.
+// Package web is the HTTP server: metrics, health, a landing page and, when wanted, the lifecycle.
 package web
 
 import (
@@ -19,13 +19,17 @@ type Feed interface {
 	Snapshot(context.Context) *snapshot.Snapshot
 	Sources() []snapshot.SourceHealth
 	Started() bool
+	Released() snapshot.Release
+	Release(context.Context, time.Duration) error
+	Acquire()
 }
 
 // Config says what is served.
 type Config struct {
-	Feed    Feed
-	Metrics http.Handler // answers /metrics
-	Version string
+	Feed      Feed
+	Metrics   http.Handler // answers /metrics
+	Version   string
+	Lifecycle bool // /-/release and /-/acquire are answered
 }
 
 // NewHandler returns the routes.
@@ -35,6 +39,7 @@ func NewHandler(c Config) http.Handler {
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", c.readyz)
 	mux.HandleFunc("GET /{$}", c.landing)
+	c.lifecycle(mux)
 	return mux
 }
 

@@ -19,9 +19,10 @@ import (
 )
 
 type feed struct {
-	started bool
-	sources []snapshot.SourceHealth
-	devices []snapshot.Device
+	started   bool
+	sources   []snapshot.SourceHealth
+	devices   []snapshot.Device
+	lifecycle *fakeLifecycle
 }
 
 func (f feed) Snapshot(context.Context) *snapshot.Snapshot {
@@ -29,6 +30,14 @@ func (f feed) Snapshot(context.Context) *snapshot.Snapshot {
 }
 func (f feed) Sources() []snapshot.SourceHealth { return f.sources }
 func (f feed) Started() bool                    { return f.started }
+func (f feed) Released() snapshot.Release {
+	if f.lifecycle == nil {
+		return snapshot.Release{}
+	}
+	return f.lifecycle.released
+}
+func (f feed) Release(ctx context.Context, d time.Duration) error { return f.lifecycle.release(ctx, d) }
+func (f feed) Acquire()                                           { f.lifecycle.acquired++ }
 
 func get(t *testing.T, f feed, path string) *httptest.ResponseRecorder {
 	t.Helper()
