@@ -24,13 +24,16 @@ type Log struct {
 
 // Node says what is read and how patiently.
 type Node struct {
-	Simulate       string        `placeholder:"NODE" help:"Read a simulated node instead of this one: h100x8, a100x4, mixed, or a list such as h100x4,l40sx2."`
-	SimulateIfNone bool          `help:"Read a simulated node when this one has no accelerator."`
-	Metrics        Metrics       `embed:"" prefix:"metrics."`
-	Devices        []string      `placeholder:"DEVICE" help:"Read only these devices, by index, UUID, PCI address or a glob of them; repeatable."`
-	ReadTimeout    time.Duration `default:"2s" help:"Leave out a device that has not answered after this long."`
-	NVMLLibrary    string        `name:"nvml.library" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
-	HostProc       string        `name:"host.proc" default:"/proc" help:"Where the host's /proc is mounted."`
+	Simulate        string        `placeholder:"NODE" help:"Read a simulated node instead of this one: h100x8, a100x4, mixed, or a list such as h100x4,l40sx2."`
+	SimulateIfNone  bool          `help:"Read a simulated node when this one has no accelerator."`
+	Metrics         Metrics       `embed:"" prefix:"metrics."`
+	Devices         []string      `placeholder:"DEVICE" help:"Read only these devices, by index, UUID, PCI address or a glob of them; repeatable."`
+	ExpectedDevices []string      `placeholder:"DEVICE" help:"Show what is not there: how many devices there should be, and their UUIDs or PCI addresses; repeatable. What is on the PCI bus, or was seen before, needs no mention."`
+	ReadTimeout     time.Duration `default:"2s" help:"Leave out a device that has not answered after this long."`
+	NVMLLibrary     string        `name:"nvml.library" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
+	HostProc        string        `name:"host.proc" default:"/proc" help:"Where the host's /proc is mounted."`
+	HostSys         string        `name:"host.sys" default:"/sys" help:"Where the host's /sys is mounted."`
+	StateDirectory  string        `name:"state.directory" placeholder:"DIR" help:"Keep what the next run should know here, such as which devices there were; nothing is kept without. Default: what systemd sets as STATE_DIRECTORY."`
 }
 
 // Metrics chooses what is exposed, and so what is read.
@@ -48,9 +51,10 @@ type Serve struct {
 
 // Web are the flags of Prometheus' exporter toolkit.
 type Web struct {
-	ListenAddress []string `default:":9450" help:"Addresses to listen on; repeatable."`
-	SystemdSocket bool     `help:"Use systemd's socket activation instead of listen addresses."`
-	ConfigFile    string   `name:"config.file" placeholder:"FILE" help:"TLS, client certificates and basic authentication, as Prometheus' exporter toolkit reads them."`
+	ListenAddress   []string `default:":9450" help:"Addresses to listen on; repeatable."`
+	SystemdSocket   bool     `help:"Use systemd's socket activation instead of listen addresses."`
+	EnableLifecycle bool     `help:"Let go of the devices at a POST to /-/release, and take them back at /-/acquire; so do SIGUSR1 and SIGUSR2."`
+	ConfigFile      string   `name:"config.file" placeholder:"FILE" help:"TLS, client certificates and basic authentication, as Prometheus' exporter toolkit reads them."`
 }
 
 // Once are the settings of the once command.

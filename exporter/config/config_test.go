@@ -67,6 +67,9 @@ func TestEveryFlagHasAnEnvironmentVariable(t *testing.T) {
 		"GPUMETER_WEB_CONFIG_FILE":    func(c *Config) string { return c.Serve.Web.ConfigFile },
 		"GPUMETER_NVML_LIBRARY":       func(c *Config) string { return c.Serve.NVMLLibrary },
 		"GPUMETER_HOST_PROC":          func(c *Config) string { return c.Serve.HostProc },
+		"GPUMETER_HOST_SYS":           func(c *Config) string { return c.Serve.HostSys },
+		"GPUMETER_STATE_DIRECTORY":    func(c *Config) string { return c.Serve.StateDirectory },
+		"GPUMETER_EXPECTED_DEVICES":   func(c *Config) string { return strings.Join(c.Serve.ExpectedDevices, " ") },
 		"GPUMETER_METRICS_EXCLUDE":    func(c *Config) string { return strings.Join(c.Serve.Metrics.Exclude, " ") },
 	} {
 		t.Run(env, func(t *testing.T) {
@@ -74,6 +77,42 @@ func TestEveryFlagHasAnEnvironmentVariable(t *testing.T) {
 			c, _, err := Parse([]string{"serve"}, io.Discard)
 			if err != nil || flag(c) != "x" {
 				t.Errorf("%s is not taken: %v", env, err)
+			}
+		})
+	}
+}
+
+// systemd's variable is a default: whatever the user says of the state directory wins.
+func TestStateDirectory(t *testing.T) {
+	file := write(t, "state.directory: /file\nweb.enable-lifecycle: true\nexpected-devices: [8, GPU-00000000]\nhost: {sys: /s}\n")
+	for name, c := range map[string]struct {
+		systemd string
+		env     map[string]string
+		args    []string
+		want    string
+	}{
+		"nothing":              {"", nil, nil, ""},
+		"systemd's":            {"/var/lib/gpumeter", nil, nil, "/var/lib/gpumeter"},
+		"the first of several": {"/var/lib/gpumeter:/var/lib/other", nil, nil, "/var/lib/gpumeter"},
+		"our variable, empty":  {"/systemd", map[string]string{"GPUMETER_STATE_DIRECTORY": ""}, nil, ""},
+		"text of its own":      {"/var/${state_directory}", nil, nil, "/var/${state_directory}"},
+		"a file over it":       {"/systemd", nil, []string{"--config.file", file}, "/file"},
+		"our variable":         {"/systemd", map[string]string{"GPUMETER_STATE_DIRECTORY": "/ours"}, []string{"--config.file", file}, "/ours"},
+		"a flag":               {"/systemd", nil, []string{"--config.file", file, "--state.directory", "/flag"}, "/flag"},
+		"nothing, as a flag":   {"/systemd", nil, []string{"--state.directory="}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("STATE_DIRECTORY", c.systemd)
+			for k, v := range c.env {
+				t.Setenv(k, v)
+			}
+			got, _, err := Parse(c.args, io.Discard)
+			if err != nil || got.Serve.StateDirectory != c.want {
+				t.Fatalf("%q, %v; want %q", got.Serve.StateDirectory, err, c.want)
+			}
+			s := got.Serve
+			if fromFile := len(c.args) > 1; s.Web.EnableLifecycle != fromFile || (len(s.ExpectedDevices) == 2) != fromFile || (s.HostSys == "/s") != fromFile {
+				t.Errorf("%+v", s)
 			}
 		})
 	}

@@ -118,10 +118,8 @@ func (f *file) Validate(*kong.Application) error { return nil }
 
 // Resolve implements kong.Resolver. The environment wins over the file.
 func (f *file) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	for _, env := range flag.Envs {
-		if _, set := os.LookupEnv(env); set {
-			return nil, nil
-		}
+	if inEnvironment(flag) {
+		return nil, nil
 	}
 	value, ok := f.values[flag.Name]
 	f.used[flag.Name] = ok

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,8 +54,26 @@ func Parse(args []string, out io.Writer) (*Config, string, error) {
 // parser is kong over the configuration; help goes to out.
 func parser(c *Config, out io.Writer, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(c, append(options,
+		kong.Resolvers(kong.ResolverFunc(systemd)), // the file's comes later, and so wins
 		kong.Name("gpumeter"), kong.Description(description), kong.DefaultEnvars(envPrefix),
 		kong.Writers(out, out), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
+}
+
+// systemd gives the state directory that systemd makes for a unit with StateDirectory=.
+func systemd(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if flag.Name != "state.directory" || inEnvironment(flag) {
+		return nil, nil
+	}
+	first, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":") // a list
+	if first == "" {
+		return nil, nil
+	}
+	return first, nil
+}
+
+// inEnvironment says whether a variable of ours sets the flag.
+func inEnvironment(flag *kong.Flag) bool {
+	return slices.ContainsFunc(flag.Envs, func(env string) bool { _, set := os.LookupEnv(env); return set })
 }
 
 // configFile finds the file before anything else is parsed, since it takes part in parsing.
