@@ -3,51 +3,44 @@ package main
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
-	"sync"
 
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// deviceChoice is which devices are read. Without patterns it is all of them.
-type deviceChoice struct {
-	patterns []string
+// deviceChoice is which devices are read, as patterns. Without any it is all of them.
+type deviceChoice []string
 
-	mu  sync.Mutex
-	met map[string]bool // patterns that a device has matched
-}
-
-func chooseDevices(patterns []string) (*deviceChoice, error) {
+func chooseDevices(patterns []string) (deviceChoice, error) {
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); err != nil {
 			return nil, fmt.Errorf("devices: pattern %q: %w", p, err)
 		}
 	}
-	return &deviceChoice{patterns: patterns, met: map[string]bool{}}, nil
+	return patterns, nil
 }
 
 // has says whether a device is read: its index, UUID or PCI address is a pattern or matches one.
-func (c *deviceChoice) has(id *telemetry.Identity) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	chosen := len(c.patterns) == 0
-	for _, p := range c.patterns {
-		for _, word := range []string{strconv.Itoa(id.Index), id.UUID, id.PCI} {
-			if ok, err := path.Match(p, word); ok && err == nil {
-				chosen, c.met[p] = true, true
-			}
-		}
-	}
-	return chosen
+func (c deviceChoice) has(id *telemetry.Identity) bool {
+	return len(c) == 0 || slices.ContainsFunc(c, func(p string) bool { return matches(p, id) })
 }
 
-// unmet are the patterns that no device has matched so far.
-func (c *deviceChoice) unmet() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func matches(pattern string, id *telemetry.Identity) bool {
+	return slices.ContainsFunc([]string{strconv.Itoa(id.Index), id.UUID, id.PCI}, func(word string) bool {
+		ok, err := path.Match(pattern, word)
+		return ok && err == nil
+	})
+}
+
+// unmet are the patterns that match no device of the picture but what is missing.
+func (c deviceChoice) unmet(s *snapshot.Snapshot) []string {
 	var out []string
-	for _, p := range c.patterns {
-		if !c.met[p] {
+	for _, p := range c {
+		if !slices.ContainsFunc(s.Devices, func(d snapshot.Device) bool {
+			return d.State() != telemetry.StateMissing.String() && matches(p, d.Identity)
+		}) {
 			out = append(out, p)
 		}
 	}

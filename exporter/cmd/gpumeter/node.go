@@ -24,7 +24,7 @@ import (
 type node struct {
 	feed    *snapshot.Feed
 	on      func(*metric.Desc) bool
-	devices *deviceChoice
+	devices deviceChoice
 }
 
 // newNode puts the parts together; nothing is read before the feed runs.

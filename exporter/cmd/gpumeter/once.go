@@ -29,7 +29,7 @@ func once(c config.Once, out io.Writer, log *slog.Logger) int {
 	s := n.feed.Snapshot(ctx)
 	quit()
 	reading.Wait()
-	if missing := n.devices.unmet(); len(missing) > 0 {
+	if missing := n.devices.unmet(s); len(missing) > 0 {
 		log.Error("no such device", "devices", missing)
 		return 2
 	}

@@ -33,8 +33,7 @@ func serve(c config.Serve, log *slog.Logger) int {
 	defer quit()
 	if len(c.Devices) > 0 {
 		reading.Go(func() {
-			n.feed.Snapshot(running)
-			if missing := n.devices.unmet(); len(missing) > 0 {
+			if missing := n.devices.unmet(n.feed.Snapshot(running)); len(missing) > 0 {
 				log.Warn("no such device so far", "devices", missing)
 			}
 		})
