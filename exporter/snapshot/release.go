@@ -91,7 +91,7 @@ func (f *Feed) acquire(expired bool) {
 	defer f.mu.Unlock()
 	if f.hold.acquire(expired) {
 		f.last = nil
-		f.cfg.Logger.Info("devices are taken back", "time is over", expired)
+		f.cfg.Logger.Info("devices are taken back", "expired", expired)
 	}
 }
 

@@ -50,7 +50,7 @@ func serve(t testing.TB, env []string, args ...string) *exporter {
 	address := freeAddress(t)
 	e := &exporter{url: "http://" + address, logs: new(strings.Builder)}
 	e.cmd = exec.Command(binary, append([]string{"serve", "--web.listen-address", address}, args...)...)
-	e.cmd.Env = append(os.Environ(), env...)
+	e.cmd.Env = append(append(os.Environ(), "GPUMETER_HOST_SYS="+t.TempDir(), "STATE_DIRECTORY="), env...) // nothing of this machine is expected
 	e.cmd.Stderr = e.logs
 	if err := e.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func fetch(url string, headers []string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	for {
-		body, code, err := fetchOnce(ctx, url, headers)
+		body, code, err := request(ctx, http.MethodGet, url, headers)
 		if err == nil && code == http.StatusOK {
 			return body, nil
 		}
@@ -99,8 +99,8 @@ func fetch(url string, headers []string) (string, error) {
 	}
 }
 
-func fetchOnce(ctx context.Context, url string, headers []string) (string, int, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func request(ctx context.Context, method, url string, headers []string) (string, int, error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return "", 0, err
 	}

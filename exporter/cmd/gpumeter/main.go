@@ -25,8 +25,14 @@ var (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run returns the exit code: 0, 1 when the work failed, 2 when the command line, the environment
-// or the config file is wrong.
+// Exit codes beside 0; the README tells them.
+const (
+	exitFailed = 1 // the work failed
+	exitUsage  = 2 // the command line, the environment or the config file is wrong
+	exitStale  = 3 // only a new process can read a source again
+)
+
+// run returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	c, command, err := config.Parse(args, stdout)
 	switch {
@@ -34,7 +40,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 0
 	case err != nil:
 		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
-		return 2
+		return exitUsage
 	}
 	switch command {
 	case "version":
@@ -56,10 +62,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case errors.Is(err, definition.ErrName):
 		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
-		return 2
+		return exitUsage
 	case err != nil:
 		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
-		return 1
+		return exitFailed
 	}
 	return 0
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/inventory"
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/self"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
@@ -17,18 +19,21 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/source/host"
 	"github.com/gpumeter/gpumeter/exporter/source/nvml"
 	"github.com/gpumeter/gpumeter/exporter/source/sim"
+	"github.com/gpumeter/gpumeter/exporter/state"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
 // node is what is read, and which of it is shown.
 type node struct {
-	feed    *snapshot.Feed
-	on      func(*metric.Desc) bool
-	devices deviceChoice
+	feed      *snapshot.Feed
+	inventory *inventory.Inventory
+	on        func(*metric.Desc) bool
+	devices   deviceChoice
 }
 
-// newNode puts the parts together; nothing is read before the feed runs.
-func newNode(ctx context.Context, c config.Node, maxAge time.Duration, log *slog.Logger) (*node, error) {
+// newNode puts the parts together; no device is read before the feed runs, and what was seen is not
+// saved before the inventory does. The feed tells of a source that only a new process can read.
+func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale func(string, error), log *slog.Logger) (*node, error) {
 	on, err := metric.Select(telemetry.Descs(), c.Metrics.Include, c.Metrics.Exclude)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
@@ -37,40 +42,72 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, log *slog
 	if err != nil {
 		return nil, err
 	}
-	sources, err := chooseSources(ctx, c, on, log)
+	kept, err := state.Open(c.StateDirectory)
+	if err != nil {
+		return nil, fmt.Errorf("--state.directory: %w", err)
+	}
+	sources, simulated, err := chooseSources(ctx, c, on, log)
 	if err != nil {
 		return nil, err
 	}
-	feed := snapshot.NewFeed(snapshot.Config{
-		Sources: needed(sources, on),
-		Stages:  []snapshot.Stage{self.New(self.Config{Build: build()}).Stage},
-		Devices: devices.has,
-		MaxAge:  maxAge,
-		Timeout: c.ReadTimeout,
-		Logger:  log,
+	n := &node{on: on, devices: devices}
+	seen := inventory.Config{Asked: c.ExpectedDevices, Driver: n.driver, Vendor: "nvidia", Logger: log}
+	if !simulated { // else nothing of this machine is shown, and nothing is to be remembered
+		seen.Sysfs, seen.Store = c.HostSys, kept
+	}
+	if n.inventory, err = inventory.Open(seen); err != nil {
+		return nil, err
+	}
+	n.feed = snapshot.NewFeed(snapshot.Config{
+		Sources:  needed(sources, on),
+		Stages:   []snapshot.Stage{self.New(self.Config{Build: build(), StateFaults: kept.Faults}).Stage, n.inventory.Stage},
+		Devices:  devices.has,
+		Expected: n.inventory.Expected,
+		Stale:    stale,
+		MaxAge:   maxAge,
+		Timeout:  c.ReadTimeout,
+		Logger:   log,
 	})
-	return &node{feed, on, devices}, nil
+	return n, nil
+}
+
+// run reads the node until the context ends.
+func (n *node) run(ctx context.Context) {
+	var parts sync.WaitGroup
+	parts.Go(func() { n.feed.Run(ctx) })
+	parts.Go(func() { n.inventory.Run(ctx) })
+	parts.Wait()
+}
+
+// driver is the kernel driver of a vendor whose devices a source of this build reads.
+func (n *node) driver(vendor string) string {
+	for _, s := range n.feed.Sources() {
+		if vendor == "nvidia" && s.Name == "nvml" && s.State != telemetry.SourceStateUnbuilt {
+			return "nvidia"
+		}
+	}
+	return ""
 }
 
 // chooseSources returns this machine's sources, or a simulated node when that was asked for.
-func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) bool, log *slog.Logger) ([]source.Source, error) {
+func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) bool, log *slog.Logger) (sources []source.Source, simulated bool, err error) {
 	hostSource := host.New(host.Config{Proc: c.HostProc})
 	if c.Simulate != "" {
 		s, err := sim.New(sim.Config{Node: c.Simulate})
 		if err != nil {
-			return nil, fmt.Errorf("--simulate: %w", err)
+			return nil, false, fmt.Errorf("--simulate: %w", err)
 		}
 		log.Warn("reading a SIMULATED node; no number of a device is real", "node", c.Simulate)
-		return []source.Source{s, hostSource}, nil
+		return []source.Source{s, hostSource}, true, nil
 	}
 	local := all.Sources(all.Config{NVML: nvml.Config{Library: c.NVMLLibrary, On: on, Logger: log}, Host: host.Config{Proc: c.HostProc}})
 	if !c.SimulateIfNone || anyDevice(ctx, local, c.ReadTimeout, log) {
-		return local, nil
+		return local, false, nil
 	}
 	const node = "h100x8"
 	log.Warn("this machine has no accelerator gpumeter can read; reading a SIMULATED node instead", "node", node)
 	s, err := sim.New(sim.Config{Node: node})
-	return []source.Source{s, hostSource}, err
+	return []source.Source{s, hostSource}, true, err
 }
 
 // anyDevice says whether a source has a device here, or has a driver that fails or hangs: a sick

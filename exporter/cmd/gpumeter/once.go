@@ -18,10 +18,10 @@ import (
 func once(c config.Once, out io.Writer, log *slog.Logger) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	n, err := newNode(ctx, c.Node, 0, log)
+	n, err := newNode(ctx, c.Node, 0, nil, log)
 	if err != nil {
 		log.Error("the node can not be read as asked", "err", err)
-		return 2
+		return exitUsage
 	}
 	running, quit := context.WithCancel(ctx)
 	var reading sync.WaitGroup
@@ -31,7 +31,7 @@ func once(c config.Once, out io.Writer, log *slog.Logger) int {
 	reading.Wait()
 	if missing := n.devices.unmet(s); len(missing) > 0 {
 		log.Error("no such device", "devices", missing)
-		return 2
+		return exitUsage
 	}
 	families := expose.NewFamilies(n.on)
 	switch c.Format {
@@ -44,7 +44,7 @@ func once(c config.Once, out io.Writer, log *slog.Logger) int {
 	}
 	if err != nil {
 		log.Error("not printed", "err", err)
-		return 1
+		return exitFailed
 	}
 	return 0
 }
