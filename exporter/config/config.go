@@ -30,6 +30,9 @@ type Node struct {
 	Devices         []string      `placeholder:"DEVICE" help:"Read only these devices, by index, UUID, PCI address or a glob of them; repeatable."`
 	ExpectedDevices []string      `placeholder:"DEVICE" help:"Show what is not there: how many devices there should be, and their UUIDs or PCI addresses; repeatable. What is on the PCI bus, or was seen before, needs no mention."`
 	ReadTimeout     time.Duration `default:"2s" help:"Leave out a device that has not answered after this long."`
+	RelistInterval  time.Duration `default:"30s" help:"List the devices again this often, to find those that came or are back."`
+	RetryInterval   time.Duration `default:"30s" help:"Try a driver that is not there, or fails, again this often."`
+	ProcessLimit    int           `default:"32" help:"Tell of at most this many processes of one device, the largest by memory, where gpu.process metrics are on."`
 	NVMLLibrary     string        `name:"nvml.library" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
 	HostProc        string        `name:"host.proc" default:"/proc" help:"Where the host's /proc is mounted."`
 	HostSys         string        `name:"host.sys" default:"/sys" help:"Where the host's /sys is mounted."`

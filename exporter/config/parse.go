@@ -103,10 +103,15 @@ func (c *Config) check() error {
 	for _, d := range []struct {
 		flag  string
 		value time.Duration
-	}{{"--max-age", s.MaxAge}, {"--read-timeout", s.ReadTimeout}, {"--read-timeout", c.Once.ReadTimeout}} {
+	}{{"--max-age", s.MaxAge}, {"--read-timeout", s.ReadTimeout}, {"--read-timeout", c.Once.ReadTimeout},
+		{"--relist-interval", s.RelistInterval}, {"--retry-interval", s.RetryInterval},
+		{"--relist-interval", c.Once.RelistInterval}, {"--retry-interval", c.Once.RetryInterval}} {
 		if d.value <= 0 {
 			faults = append(faults, fmt.Errorf("%s: %v is not above zero", d.flag, d.value))
 		}
+	}
+	if s.ProcessLimit <= 0 || c.Once.ProcessLimit <= 0 {
+		faults = append(faults, errors.New("--process-limit: it is not above zero"))
 	}
 	return errors.Join(faults...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/inventory"
 	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/pci"
 	"github.com/gpumeter/gpumeter/exporter/self"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/source"
@@ -66,6 +67,8 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 		Stale:    stale,
 		MaxAge:   maxAge,
 		Timeout:  c.ReadTimeout,
+		Relist:   c.RelistInterval,
+		Retry:    c.RetryInterval,
 		Logger:   log,
 	})
 	return n, nil
@@ -100,7 +103,13 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 		log.Warn("reading a SIMULATED node; no number of a device is real", "node", c.Simulate)
 		return []source.Source{s, hostSource}, true, nil
 	}
-	local := all.Sources(all.Config{NVML: nvml.Config{Library: c.NVMLLibrary, On: on, Logger: log}, Host: host.Config{Proc: c.HostProc}})
+	local := all.Sources(all.Config{
+		NVML: nvml.Config{
+			Library: c.NVMLLibrary, On: on, Logger: log, Proc: c.HostProc, Processes: c.ProcessLimit,
+			OnBus: func() int { return onBus(c.HostSys) },
+		},
+		Host: host.Config{Proc: c.HostProc},
+	})
 	if !c.SimulateIfNone || anyDevice(ctx, local, c.ReadTimeout, log) {
 		return local, false, nil
 	}
@@ -108,6 +117,17 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 	log.Warn("this machine has no accelerator gpumeter can read; reading a SIMULATED node instead", "node", node)
 	s, err := sim.New(sim.Config{Node: node})
 	return []source.Source{s, hostSource}, true, err
+}
+
+// onBus is how many devices NVIDIA's driver has on the PCI bus.
+func onBus(sysfs string) (n int) {
+	devices, _ := pci.List(sysfs) // a function that can not be read costs only itself, and the inventory tells of it
+	for _, d := range devices {
+		if d.Vendor == "nvidia" && d.Driver == "nvidia" {
+			n++
+		}
+	}
+	return n
 }
 
 // anyDevice says whether a source has a device here, or has a driver that fails or hangs: a sick

@@ -144,7 +144,7 @@ func initFault(ret nvml.Return) error {
 	case nvml.ERROR_LIBRARY_NOT_FOUND, nvml.ERROR_DRIVER_NOT_LOADED:
 		return fmt.Errorf("nvml: init: %w: %s", source.ErrAbsent, ret.Error())
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
-		return fmt.Errorf("nvml: init: %s; after an upgrade of the driver, start the exporter again: a library once called stays loaded", ret.Error())
+		return fmt.Errorf("nvml: init: %s; after an upgrade of the driver a library once called stays loaded: %w", ret.Error(), source.ErrStale)
 	case nvml.ERROR_UNKNOWN, nvml.ERROR_NO_PERMISSION, nvml.ERROR_OPERATING_SYSTEM:
 		return fmt.Errorf("nvml: init: %s; in a container, is it still allowed the devices?", ret.Error())
 	}
