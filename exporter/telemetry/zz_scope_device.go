@@ -408,7 +408,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.fabric.state", Prom: "gpu_fabric_state", Unit: "", PromUnit: "",
 			Help: "How far the device has joined the fabric: 1 for the state that holds, 0 for the others.",
-			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_fabric_state", Value: "not_supported"}),
 				metric.NewLabels(metric.Label{Name: "gpu_fabric_state", Value: "not_started"}),
@@ -426,7 +426,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.fabric.fault", Prom: "gpu_fabric_fault", Unit: "", PromUnit: "",
 			Help: "Whether something is wrong between the device and the fabric: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_fabric_fault", Value: "degraded_bandwidth"}),
 				metric.NewLabels(metric.Label{Name: "gpu_fabric_fault", Value: "route_recovery"}),
@@ -446,7 +446,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.fabric.health", Prom: "gpu_fabric_health", Unit: "", PromUnit: "",
 			Help: "How healthy the device's place in the fabric is: 1 for the state that holds, 0 for the others.",
-			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_fabric_health", Value: "healthy"}),
 				metric.NewLabels(metric.Label{Name: "gpu_fabric_health", Value: "limited"}),
@@ -473,7 +473,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.fabric.info", Prom: "gpu_fabric_info", Unit: "", PromUnit: "",
 			Help: "Which fabric the device has joined; always 1.",
-			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml", "sim"},
 		},
 		Keyed: func(x *Device) *[]metric.Keyed { return &x.Fabric.Info },
 	},
@@ -481,7 +481,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.fabric.error", Prom: "gpu_fabric_error", Unit: "", PromUnit: "",
 			Help: "Whether joining the fabric ended with an error: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "fabric", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -563,7 +563,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.memory.bar1.limit", Prom: "gpu_memory_bar1_limit_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Size of the window through which the host and other devices reach device memory.",
-			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -574,7 +574,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.memory.bar1.usage", Prom: "gpu_memory_bar1_usage_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Part of that window that is mapped.",
-			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -585,7 +585,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.memory.protected.usage", Prom: "gpu_memory_protected_usage_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Memory in use that confidential computing protects.",
-			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -596,7 +596,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.memory.protected.limit", Prom: "gpu_memory_protected_limit_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Memory that confidential computing can protect.",
-			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "memory", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -607,7 +607,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.performance.state", Prom: "gpu_performance_state", Unit: "", PromUnit: "",
 			Help: "Performance state, from 0 (fastest) to 15 (slowest).",
-			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -618,7 +618,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.mig.enabled", Prom: "gpu_mig_enabled", Unit: "", PromUnit: "",
 			Help: "Whether MIG is on, so that the device is used in partitions: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_mode_phase", Value: "current"}),
 				metric.NewLabels(metric.Label{Name: "gpu_mode_phase", Value: "pending"})},
@@ -632,7 +632,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.persistence.enabled", Prom: "gpu_persistence_enabled", Unit: "", PromUnit: "",
 			Help: "Whether the driver stays loaded when nobody uses the device: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -643,7 +643,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.compute.mode", Prom: "gpu_compute_mode", Unit: "", PromUnit: "",
 			Help: "Who may use the device at the same time: 1 for the mode that holds, 0 for the others.",
-			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_compute_mode", Value: "default"}),
 				metric.NewLabels(metric.Label{Name: "gpu_compute_mode", Value: "exclusive_thread"}),
@@ -663,7 +663,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.display.active", Prom: "gpu_display_active", Unit: "", PromUnit: "",
 			Help: "Whether a display is drawn on: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -674,7 +674,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.accounting.enabled", Prom: "gpu_accounting_enabled", Unit: "", PromUnit: "",
 			Help: "Whether the driver keeps accounts of processes: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -685,7 +685,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.confidential_compute.enabled", Prom: "gpu_confidential_compute_enabled", Unit: "", PromUnit: "",
 			Help: "Whether confidential computing is on: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -696,7 +696,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.c2c.enabled", Prom: "gpu_c2c_enabled", Unit: "", PromUnit: "",
 			Help: "Whether the chip to chip connection is on: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "mode", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -707,7 +707,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.platform.info", Prom: "gpu_platform_info", Unit: "", PromUnit: "",
 			Help: "Where the device sits in the machine and in its rack; always 1.",
-			Kind: metric.KindGauge, Scope: "device", Group: "platform", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "platform", Sources: []string{"nvml", "sim"},
 		},
 		Keyed: func(x *Device) *[]metric.Keyed { return &x.Platform.Info },
 	},
@@ -715,7 +715,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.firmware.info", Prom: "gpu_firmware_info", Unit: "", PromUnit: "",
 			Help: "Which firmware and which settings the device runs with; always 1.",
-			Kind: metric.KindGauge, Scope: "device", Group: "platform", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "platform", Sources: []string{"nvml", "sim"},
 		},
 		Keyed: func(x *Device) *[]metric.Keyed { return &x.Platform.FirmwareInfo },
 	},

@@ -21,7 +21,8 @@ type job struct {
 // plan is what a board has to do in a cycle.
 type plan struct {
 	seed      uint64
-	serving   bool // answers requests; else it trains
+	serving   bool  // answers requests; else it trains
+	mates     int64 // boards that work on each job
 	jobs      []job
 	step      int64  // ticks of one wave of training
 	every     int64  // ticks from checkpoint to checkpoint
@@ -36,7 +37,7 @@ type plan struct {
 // job of a node's entry serves.
 func newPlan(s slot, nodeSeed, jobSeed, ownSeed uint64) *plan {
 	p := &plan{
-		seed: mix(ownSeed, 'n'), serving: s.job%2 == 1,
+		seed: mix(ownSeed, 'n'), serving: s.job%2 == 1, mates: int64(s.mates),
 		step:  between(mix(jobSeed, 's'), 7, 15),
 		every: between(mix(jobSeed, 'e'), 300, 600), pause: between(mix(jobSeed, 'p'), 12, 20),
 		footprint: between(mix(jobSeed, 'm'), 700, 950),

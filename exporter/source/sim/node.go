@@ -29,6 +29,7 @@ type slot struct {
 	entry int // which entry of the node it comes from
 	job   int // which of the entry's jobs it works on
 	seat  int // which place of the job it has
+	mates int // how many boards work on the job, itself included
 }
 
 // parse reads the description of a node and reports every fault of it.
@@ -46,7 +47,8 @@ func parse(node string) ([]slot, error) {
 			continue
 		}
 		for i := range count {
-			slots = append(slots, slot{board: b, entry: entry, job: i / jobSize, seat: i % jobSize})
+			job, seat := i/jobSize, i%jobSize
+			slots = append(slots, slot{board: b, entry: entry, job: job, seat: seat, mates: min(jobSize, count-i+seat)})
 		}
 	}
 	if len(slots) > most {

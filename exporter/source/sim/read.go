@@ -20,6 +20,14 @@ func tell(v *metric.Value, has bool, n float64) {
 	}
 }
 
+// one is 1 for what holds.
+func one(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
+}
+
 // xid tells the codes seen so far, in a slice of its own: what is read is kept by others.
 func (d *device) xid(out *telemetry.XID) {
 	var seen []metric.Keyed

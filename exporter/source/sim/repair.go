@@ -13,8 +13,8 @@ func (d *device) repair(out *telemetry.Repair) {
 			replaced += d.faults.count(i, d.physics.tick)
 		}
 	}
-	tell(&out.RowRemapRows[telemetry.ECCErrorTypeCorrected], d.board.remap, 0)
-	tell(&out.RowRemapRows[telemetry.ECCErrorTypeUncorrected], d.board.remap, float64(replaced))
-	tell(&out.RowRemapPending, d.board.remap, 0)
-	tell(&out.RowRemapFailure, d.board.remap, 0)
+	tell(&out.RowRemapRows[telemetry.ECCErrorTypeCorrected], d.board.banks != 0, 0)
+	tell(&out.RowRemapRows[telemetry.ECCErrorTypeUncorrected], d.board.banks != 0, float64(replaced))
+	tell(&out.RowRemapPending, d.board.banks != 0, 0)
+	tell(&out.RowRemapFailure, d.board.banks != 0, 0)
 }

@@ -56,6 +56,7 @@ func (r *reader) Close() error { return nil }
 type device struct {
 	board    *board
 	identity telemetry.Identity
+	about    about
 	now      func() time.Time
 	loaded   time.Time // the driver
 	physics  physics
@@ -67,7 +68,7 @@ func newDevice(c Config, loaded time.Time, s slot, index int) *device {
 	seed := mix(c.Seed, uint64(index))
 	p := newPlan(s, mix(c.Seed, everyone), mix(c.Seed, everyone, uint64(s.entry), uint64(s.job)), seed)
 	return &device{
-		board: s.board, identity: identify(s.board, index, seed),
+		board: s.board, identity: identify(s.board, index, seed), about: describe(s.board, index, seed),
 		now: c.Now, loaded: loaded,
 		physics: newPhysics(s.board, p),
 		faults:  newFaultLog(s.board, p, mix(seed, 'f')),
@@ -89,7 +90,9 @@ func (d *device) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
 	d.memory(&out.Memory)
 	d.ecc(&out.ECC)
 	d.repair(&out.Repair)
-	tell(&out.Fabric.Links, d.board.fabric != 0, float64(d.board.fabric))
+	d.mode(&out.Mode)
+	d.fabric(&out.Fabric)
+	d.platform(&out.Platform)
 	d.xid(&out.XID)
 	return nil
 }

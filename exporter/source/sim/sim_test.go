@@ -2,9 +2,7 @@ package sim
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -42,50 +40,6 @@ func TestMixedHasEveryMetric(t *testing.T) {
 	for _, f := range telemetry.DeviceFamilies {
 		if slices.Contains(f.Desc.Sources, "sim") && !given[f.Desc.Name] {
 			t.Errorf("%s has a number on no board", f.Desc.Name)
-		}
-	}
-}
-
-// gaps are the metrics a board of a model does not have at all, and some of those it has in part.
-var gaps = map[string]struct{ lacks, has string }{
-	"h100": {"gpu.temperature.limit",
-		`gpu.temperature{gpu_temperature_sensor="memory"} gpu.temperature.margin{} gpu.ecc.lifetime.errors{gpu_ecc_error_type="corrected"} gpu.xid.errors{gpu_xid="94"} gpu.throttle.time{gpu_throttle_cause="sw_power_cap"} -gpu.throttle.time{gpu_throttle_cause="hw_slowdown"}`},
-	"h200": {"gpu.temperature.limit", `gpu.temperature{gpu_temperature_sensor="memory"}`},
-	"b200": {"gpu.temperature.limit", `gpu.temperature{gpu_temperature_sensor="memory"}`},
-	"a100": {"gpu.temperature.margin", `gpu.temperature.limit{gpu_temperature_limit_type="memory_max"} gpu.temperature{gpu_temperature_sensor="memory"}`},
-	"l40s": {"gpu.fabric.links gpu.temperature.limit", `gpu.temperature.margin{} gpu.ecc.enabled{gpu_mode_phase="current"} -gpu.temperature{gpu_temperature_sensor="memory"}`},
-	"rtx4090": {"gpu.ecc.enabled gpu.ecc.errors gpu.ecc.lifetime.errors gpu.fabric.links gpu.row_remap.failure gpu.row_remap.pending gpu.row_remap.rows gpu.temperature.margin",
-		`gpu.energy{} gpu.temperature.limit{gpu_temperature_limit_type="slowdown"} -gpu.temperature.limit{gpu_temperature_limit_type="memory_max"} -gpu.temperature{gpu_temperature_sensor="memory"} -gpu.xid.errors{gpu_xid="63"} -gpu.xid.errors{gpu_xid="94"}`},
-	"mi300x": {"gpu.ecc.enabled gpu.ecc.lifetime.errors gpu.fabric.links gpu.memory.reserved gpu.row_remap.failure gpu.row_remap.pending gpu.row_remap.rows gpu.temperature.margin gpu.throttle.active gpu.throttle.reason gpu.throttle.time gpu.xid.errors",
-		`gpu.ecc.errors{gpu_ecc_error_type="corrected"} gpu.memory.free{} -gpu.clock.frequency{gpu_clock_type="sm"} -gpu.power.limit{gpu_power_limit_type="requested"}`},
-	"gaudi3": {"gpu.clock.frequency gpu.clock.limit gpu.fabric.links gpu.media.utilization gpu.memory.controller.utilization gpu.memory.reserved gpu.row_remap.failure gpu.row_remap.pending gpu.row_remap.rows gpu.temperature.margin gpu.throttle.reason gpu.throttle.time gpu.xid.errors",
-		`gpu.throttle.active{gpu_throttle_bucket="power"} -gpu.throttle.active{gpu_throttle_bucket="hw"} -gpu.temperature{gpu_temperature_sensor="memory"}`},
-}
-
-func TestGapsAreThoseOfTheModel(t *testing.T) {
-	if got, want := slices.Sorted(maps.Keys(gaps)), slices.Sorted(slices.Values(modelIDs())); !slices.Equal(got, want) {
-		t.Errorf("gaps of %v, models are %v", got, want)
-	}
-	for id, want := range gaps {
-		c, devices := start(t, id+"x1", 1)
-		c.moveTo(longEnough)
-		metrics, series := map[string]bool{}, map[string]bool{}
-		everyNumber(read(t, devices[0]), func(d *metric.Desc, s string, _ float64) { metrics[d.Name], series[s] = true, true })
-		var lacks []string
-		for _, f := range telemetry.DeviceFamilies {
-			if slices.Contains(f.Desc.Sources, "sim") && !metrics[f.Desc.Name] {
-				lacks = append(lacks, f.Desc.Name)
-			}
-		}
-		slices.Sort(lacks)
-		if got := strings.Join(lacks, " "); got != want.lacks {
-			t.Errorf("%s lacks %s\nwant %s", id, got, want.lacks)
-		}
-		for s := range strings.FieldsSeq(want.has) {
-			s, not := strings.CutPrefix(s, "-")
-			if series[s] == not {
-				t.Errorf("%s gives %s: %v", id, s, series[s])
-			}
 		}
 	}
 }
