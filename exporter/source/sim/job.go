@@ -65,25 +65,32 @@ func newPlan(s slot, nodeSeed, jobSeed, ownSeed uint64) *plan {
 	return p
 }
 
-// load is what the board has to do in a tick: the percentage of it in which a kernel runs, and the
-// power that takes at full clocks, ‰ of what lies between idle and limit. j is nil between jobs.
-func (p *plan) load(t int64, j *job) (busyPercent, power int64) {
+// load is what a tick asks for.
+type load struct {
+	busy  int64 // percent of the tick in which a kernel runs
+	power int64 // that takes at full clocks, ‰ of what lies between idle and limit
+}
+
+// load is what the board has to do in a tick. j is nil between jobs.
+func (p *plan) load(t int64, j *job) load {
 	noise := scramble(p.seed + uint64(t))
 	if j == nil {
-		return 0, int64(noise % 8)
+		return load{power: int64(noise % 8)}
 	}
+	var l load
 	since := t - j.from
 	wave := int64(0)
 	switch {
 	case since < j.ramp:
-		busyPercent = 95 * since / j.ramp
+		l.busy = 95 * since / j.ramp
 	case p.serving:
-		busyPercent = 55 + 30*triangle(t, 1500)/1000 + 8*triangle(t, 97)/1000 + int64(noise%9) - 4
+		l.busy = 55 + 30*triangle(t, 1500)/1000 + 8*triangle(t, 97)/1000 + int64(noise%9) - 4
 	case (since-j.ramp)%p.every >= p.every-p.pause:
-		busyPercent = 10 + int64(noise%10)
+		l.busy = 10 + int64(noise%10)
 	default:
-		busyPercent = 97 + int64(noise%4)
+		l.busy = 97 + int64(noise%4)
 		wave = 60 * triangle(t, p.step) / 1000
 	}
-	return busyPercent, max(0, busyPercent*p.weight/100+wave+int64(noise>>32%20))
+	l.power = max(0, l.busy*p.weight/100+wave+int64(noise>>32%20))
+	return l
 }

@@ -34,8 +34,7 @@ const (
 
 // instant is what holds for a whole tick.
 type instant struct {
-	job     *job  // nil: none
-	busy    int64 // percent of the tick in which a kernel runs
+	busy    int64 // percent of the tick in which a kernel runs, rounded up: zero is no work at all
 	demand  int64 // milliwatts at full clocks
 	power   int64 // milliwatts
 	held    causes
@@ -54,8 +53,10 @@ type sums struct {
 // physics is the state of one board. It is a function of the time since its driver was loaded
 // alone: when it was looked at before does not matter.
 type physics struct {
-	board *board
-	plan  *plan
+	board  *board
+	plan   *plan  // of the first duty; of the board's cooling too
+	duties []duty // one, or one a partition
+	slices int64  // of the chip
 
 	// Of the model.
 	idle, limit, brake   int64   // milliwatts
@@ -69,16 +70,15 @@ type physics struct {
 	cycle int64         // which cycle it is in
 	tick  int64         // of the cycle: the one that holds
 	part  float64       // seconds of it that are over
-	next  int           // the first of the plan's jobs not over
 	now   instant
 	sum   sums  // of the ticks of this cycle that are over
 	whole *sums // of a whole cycle; nil until one is over
 }
 
-func newPhysics(b *board, p *plan) physics {
+func newPhysics(b *board, duties []duty) physics {
 	const perUnit = 1000
 	x := physics{
-		board: b, plan: p,
+		board: b, plan: duties[0].plan, duties: duties,
 		idle: b.idle * perUnit, limit: b.enforced() * perUnit, brake: b.enforced() * perUnit / 2,
 		coreStep: 1 - math.Exp(-1/thermalLag), memoryStep: 1 - math.Exp(-1/memoryLag),
 	}
@@ -89,13 +89,19 @@ func newPhysics(b *board, p *plan) physics {
 	x.hold = int64((float64(b.heat.coreMax) - 1 - inlet) / x.degraded)
 	x.restCore = inlet + x.resistance*float64(x.idle)
 	x.restMemory = inlet + x.memoryResistance*float64(x.idle)
+	for i := range duties {
+		x.slices += duties[i].slices
+	}
 	x.begin()
 	return x
 }
 
 // begin is the first tick of any cycle.
 func (x *physics) begin() {
-	x.tick, x.next, x.sum = 0, 0, sums{}
+	x.tick, x.sum = 0, sums{}
+	for i := range x.duties {
+		x.duties[i].begin()
+	}
 	x.now = instant{core: x.restCore, memory: x.restMemory}
 	x.enter()
 }
@@ -129,18 +135,16 @@ func (x *physics) advance(to int64) {
 
 // enter finds what holds for the tick that begins.
 func (x *physics) enter() {
-	jobs := x.plan.jobs
-	for x.next < len(jobs) && x.tick >= jobs[x.next].to {
-		x.next++
-	}
 	n := &x.now
-	n.job = nil
-	if x.next < len(jobs) && jobs[x.next].has(x.tick) {
-		n.job = &jobs[x.next]
+	var busy, power int64
+	for i := range x.duties {
+		d := &x.duties[i]
+		d.enter(x.tick)
+		busy += d.load.busy * d.slices
+		power += d.load.power * d.slices
 	}
-	var power int64
-	n.busy, power = x.plan.load(x.tick, n.job)
-	n.demand = x.idle + (x.limit-x.idle)*power/1000
+	n.busy = (busy + x.slices - 1) / x.slices
+	n.demand = x.idle + (x.limit-x.idle)*power/(1000*x.slices)
 	n.power, n.held = n.demand, 0
 
 	if n.power > x.limit {

@@ -38,6 +38,8 @@ func TestPlatform(t *testing.T) {
 		}
 		if minor := at.Labels.Get("gpu_minor"); minor == "" || seen["minor "+minor] {
 			t.Errorf("board %d of %s is /dev/nvidia%s", i, b.id, minor)
+		} else {
+			seen["minor "+minor] = true
 		}
 	}
 }

@@ -70,7 +70,7 @@ func newDevice(c Config, loaded time.Time, s slot, index int) *device {
 	return &device{
 		board: s.board, identity: identify(s.board, index, seed), about: describe(s.board, index, seed),
 		now: c.Now, loaded: loaded,
-		physics: newPhysics(s.board, p),
+		physics: newPhysics(s.board, []duty{newDuty(s.board, p)}),
 		faults:  newFaultLog(s.board, p, mix(seed, 'f')),
 	}
 }

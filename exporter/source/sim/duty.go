@@ -1,0 +1,43 @@
+package sim
+
+// duty is what one plan makes a board, or a partition of it, do.
+type duty struct {
+	plan   *plan
+	slices int64 // of the chip's that work on it; a board that is not split is one
+	memory int64 // bytes that its jobs can have
+
+	next int  // the first of the plan's jobs not over
+	job  *job // nil: none
+	load load
+}
+
+// newDuty is of a whole board.
+func newDuty(b *board, p *plan) duty { return duty{plan: p, slices: 1, memory: b.memory - b.reserved} }
+
+// enter finds what is to be done in a tick. Ticks come in order, until begin.
+func (d *duty) enter(tick int64) {
+	jobs := d.plan.jobs
+	for d.next < len(jobs) && tick >= jobs[d.next].to {
+		d.next++
+	}
+	d.job = nil
+	if d.next < len(jobs) && jobs[d.next].has(tick) {
+		d.job = &jobs[d.next]
+	}
+	d.load = d.plan.load(tick, d.job)
+}
+
+// begin goes back to the first tick of a cycle.
+func (d *duty) begin() { d.next = 0 }
+
+// whole is the memory of a job that has loaded, in bytes.
+func (d *duty) whole() int64 { return d.memory / 1000 * d.plan.footprint }
+
+// used is the memory that is taken: more and more while a job loads, then all of it until the job ends.
+func (d *duty) used(tick int64) int64 {
+	const page = 2 * mebi
+	if d.job == nil {
+		return 0
+	}
+	return d.whole() / d.job.ramp * min(d.job.ramp, tick-d.job.from) / page * page
+}
