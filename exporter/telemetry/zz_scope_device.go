@@ -91,7 +91,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.clock.application", Prom: "gpu_clock_application_hertz", Unit: "Hz", PromUnit: "hertz",
 			Help: "Frequency that applications are given, by clock, as it was set.",
-			Kind: metric.KindGauge, Scope: "device", Group: "clock", OptIn: true, Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "clock", OptIn: true, Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_clock_type", Value: "graphics"}),
 				metric.NewLabels(metric.Label{Name: "gpu_clock_type", Value: "sm"}),
@@ -765,7 +765,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.power.instant", Prom: "gpu_power_instant_watts", Unit: "W", PromUnit: "watts",
 			Help: "Power drawn at the instant of the read, by what draws it.",
-			Kind: metric.KindGauge, Scope: "device", Group: "power", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "power", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_power_domain", Value: "device"}),
 				metric.NewLabels(metric.Label{Name: "gpu_power_domain", Value: "module"}),
@@ -781,7 +781,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.power.peak", Prom: "gpu_power_peak_watts", Unit: "W", PromUnit: "watts",
 			Help: "Highest of the driver's power samples of the last 60 seconds.",
-			Kind: metric.KindGauge, Scope: "device", Group: "power", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "power", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -1161,7 +1161,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.temperature.margin.limit", Prom: "gpu_temperature_margin_limit_celsius", Unit: "Cel", PromUnit: "celsius",
 			Help: "What is left of gpu.temperature.margin when the board protects itself, by what it does then.",
-			Kind: metric.KindGauge, Scope: "device", Group: "thermal", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "thermal", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_temperature_limit_type", Value: "shutdown"}),
 				metric.NewLabels(metric.Label{Name: "gpu_temperature_limit_type", Value: "slowdown"}),
@@ -1253,7 +1253,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.throttle.policy.time", Prom: "gpu_throttle_policy_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds a policy of the driver held the clocks below what was asked for, since the driver was loaded.",
-			Kind: metric.KindCounter, Scope: "device", Group: "throttle", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "device", Group: "throttle", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_throttle_policy", Value: "thermal"}),
 				metric.NewLabels(metric.Label{Name: "gpu_throttle_policy", Value: "board_limit"}),

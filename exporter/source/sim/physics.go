@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"time"
@@ -48,7 +49,14 @@ type sums struct {
 	energy int64                                     // millijoules
 	busy   int64                                     // hundredths of a second
 	held   [telemetry.ThrottleCauseUnknown + 1]int64 // seconds
+	below  [2]int64                                  // seconds, by floor
 }
+
+// The clocks below which a policy counts the time.
+const (
+	applicationFloor = iota // the clock set for applications
+	baseFloor
+)
 
 // physics is the state of one board. It is a function of the time since its driver was loaded
 // alone: when it was looked at before does not matter.
@@ -59,8 +67,9 @@ type physics struct {
 	slices int64  // of the chip
 
 	// Of the model.
-	idle, limit, brake   int64   // milliwatts
-	resistance, degraded float64 // degrees of the core above the inlet per milliwatt, cooled well and badly
+	idle, limit, brake   int64      // milliwatts
+	floors               [2]float64 // the share of the demand at whose power the clocks are at a floor
+	resistance, degraded float64    // degrees of the core above the inlet per milliwatt, cooled well and badly
 	memoryResistance     float64
 	hold                 int64 // milliwatts at which a badly cooled chip gets no hotter
 	coreStep, memoryStep float64
@@ -71,8 +80,10 @@ type physics struct {
 	tick  int64         // of the cycle: the one that holds
 	part  float64       // seconds of it that are over
 	now   instant
-	sum   sums  // of the ticks of this cycle that are over
-	whole *sums // of a whole cycle; nil until one is over
+	sum   sums   // of the ticks of this cycle that are over
+	last  minute // the power of those before this one
+	whole *sums  // of a whole cycle; nil until one is over
+	rest  minute // the last of any cycle
 }
 
 func newPhysics(b *board, duties []duty) physics {
@@ -89,6 +100,12 @@ func newPhysics(b *board, duties []duty) physics {
 	x.hold = int64((float64(b.heat.coreMax) - 1 - inlet) / x.degraded)
 	x.restCore = inlet + x.resistance*float64(x.idle)
 	x.restMemory = inlet + x.memoryResistance*float64(x.idle)
+	graphics := b.clocks[telemetry.ClockTypeGraphics].most
+	for i, megahertz := range [...]int64{applicationFloor: cmp.Or(b.application, graphics), baseFloor: b.base} {
+		if graphics != 0 {
+			x.floors[i] = math.Pow(float64(megahertz)/float64(graphics), 1/speedOfPower)
+		}
+	}
 	for i := range duties {
 		x.slices += duties[i].slices
 	}
@@ -98,7 +115,7 @@ func newPhysics(b *board, duties []duty) physics {
 
 // begin is the first tick of any cycle.
 func (x *physics) begin() {
-	x.tick, x.sum = 0, sums{}
+	x.tick, x.sum, x.last = 0, sums{}, x.rest
 	for i := range x.duties {
 		x.duties[i].begin()
 	}
@@ -116,7 +133,7 @@ func (x *physics) moveTo(t time.Duration) {
 		if x.whole == nil {
 			x.advance(cycleTicks)
 			whole := x.sum
-			x.whole = &whole
+			x.whole, x.rest = &whole, x.last
 		}
 		x.cycle = cycle
 		x.begin()
@@ -166,8 +183,12 @@ func (x *physics) leave() {
 	n := &x.now
 	x.sum.energy += n.power
 	x.sum.busy += n.busy
+	x.last.end(x.tick, n.power)
 	for rest := uint16(n.held); rest != 0; rest &= rest - 1 {
 		x.sum.held[bits.TrailingZeros16(rest)]++
+	}
+	for i := range x.floors {
+		x.sum.below[i] += x.below(i)
 	}
 	r := x.resistance
 	if x.plan.hot.has(x.tick) {
@@ -194,6 +215,19 @@ func (x *physics) heldSeconds(c telemetry.ThrottleCause) float64 {
 		rate = 1
 	}
 	return x.total(x.sum.held[c], func(s *sums) int64 { return s.held[c] }, rate)
+}
+
+// below is 1 while the clocks are held below a floor, else 0.
+func (x *physics) below(floor int) int64 {
+	if x.now.held != 0 && float64(x.now.power) < x.floors[floor]*float64(x.now.demand) {
+		return 1
+	}
+	return 0
+}
+
+// belowSeconds is the time the clocks were held below a floor.
+func (x *physics) belowSeconds(floor int) float64 {
+	return x.total(x.sum.below[floor], func(s *sums) int64 { return s.below[floor] }, float64(x.below(floor)))
 }
 
 // total adds the cycles that are over, the ticks of this one that are, and of this tick what is.

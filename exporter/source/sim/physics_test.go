@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ func allModels() string { return strings.Join(modelIDs(), "x4,") + "x4" }
 type reference struct {
 	energy, busy float64
 	held         [telemetry.ThrottleCauseUnknown + 1]float64
+	below        [2]float64 // by floor of the clocks
+	draws        []float64  // watts
 }
 
 // Over more than an hour of scrapes at any moment, the counters are the integrals of the gauges
@@ -28,6 +31,11 @@ func TestCountersAreIntegrals(t *testing.T) {
 	fast, watched := start(t, allModels(), 3)
 	for i := range scraped {
 		var past reference
+		b := scraped[i].(*device).board
+		floors := [...]float64{applicationFloor: float64(b.application) * mega, baseFloor: float64(b.base) * mega}
+		if b.application == 0 {
+			floors[applicationFloor] = math.Inf(1) // as fast as it can
+		}
 		var current *telemetry.Device
 		random := rand.New(rand.NewPCG(1, uint64(i)))
 		next, tick := time.Duration(0), time.Duration(-1)
@@ -35,14 +43,14 @@ func TestCountersAreIntegrals(t *testing.T) {
 			next += time.Duration(random.Int64N(int64(40 * time.Second)))
 			for tick+1 <= next/time.Second {
 				if current != nil {
-					past.add(t, current, 1)
+					past.add(t, current, floors, 1)
 				}
 				tick++
 				fast.moveTo(tick * time.Second)
 				current = read(t, watched[i])
 			}
 			want := past
-			want.add(t, current, (next - tick*time.Second).Seconds())
+			want.add(t, current, floors, (next - tick*time.Second).Seconds())
 			slow.moveTo(next)
 			got := read(t, scraped[i])
 			where := fmt.Sprintf("%s after %v", scraped[i].Identity().Model, next)
@@ -52,6 +60,16 @@ func TestCountersAreIntegrals(t *testing.T) {
 				if s, ok := v.Get(); ok {
 					near(t, where+": throttle time "+telemetry.ThrottleCause(c).String(), s, want.held[c])
 				}
+			}
+			for floor, policy := range [...]telemetry.ThrottlePolicy{
+				applicationFloor: telemetry.ThrottlePolicyApplicationClocks, baseFloor: telemetry.ThrottlePolicyBaseClocks,
+			} {
+				if s, ok := got.Throttle.PolicyTime[policy].Get(); ok {
+					near(t, where+": policy time "+policy.String(), s, want.below[floor])
+				}
+			}
+			if peak, ok := got.Power.Peak.Get(); ok {
+				near(t, where+": peak", peak, slices.Max(want.draws[max(0, len(want.draws)-61):]))
 			}
 			if t.Failed() {
 				return
@@ -63,12 +81,20 @@ func TestCountersAreIntegrals(t *testing.T) {
 	}
 }
 
-func (r *reference) add(t *testing.T, x *telemetry.Device, seconds float64) {
+func (r *reference) add(t *testing.T, x *telemetry.Device, floors [2]float64, seconds float64) {
+	r.draws = append(r.draws, number(t, x.Power.Draw))
 	r.energy += number(t, x.Power.Draw) * seconds
 	r.busy += number(t, x.Utilization.Utilization) * seconds
+	held := false
 	for c, v := range x.Throttle.Reason {
 		on, _ := v.Get()
 		r.held[c] += on * seconds
+		held = held || on == 1
+	}
+	for i, floor := range floors {
+		if hertz, ok := x.Clock.Frequency[telemetry.ClockTypeGraphics].Get(); ok && held && hertz < floor {
+			r.below[i] += seconds
+		}
 	}
 }
 
@@ -124,7 +150,8 @@ func possible(d *device, x *telemetry.Device, counters map[string]float64) strin
 		}
 	}
 	everyNumber(x, func(desc *metric.Desc, series string, n float64) {
-		want(n >= 0 && !math.IsInf(n, 0) && !math.IsNaN(n), "%s is %v", series, n)
+		mayBeBelow := desc.Name == "gpu.temperature.margin.limit"
+		want((n >= 0 || mayBeBelow) && !math.IsInf(n, 0) && !math.IsNaN(n), "%s is %v", series, n)
 		if desc.Unit == "1" {
 			want(n <= 1, "%s is %v", series, n)
 		}
@@ -146,7 +173,13 @@ func possible(d *device, x *telemetry.Device, counters map[string]float64) strin
 	core := get(x.Thermal.Temperature[telemetry.TemperatureSensorCore])
 	want(core >= inlet && core < float64(h.slowdown), "the chip has %v degrees", core)
 	if margin, ok := x.Thermal.TemperatureMargin.Get(); ok {
-		want(margin == float64(h.slowdown)-core, "margin %v at %v degrees", margin, core)
+		want(margin == float64(h.coreMax)-core, "margin %v at %v degrees", margin, core)
+		slowdown := get(x.Thermal.TemperatureMarginLimit[telemetry.TemperatureLimitTypeSlowdown])
+		want(margin-slowdown == float64(h.slowdown)-core, "margin %v, slowdown at %v, %v degrees", margin, slowdown, core)
+	}
+	if peak, ok := x.Power.Peak.Get(); ok {
+		want(peak >= draw && peak <= limit, "a peak of %v W, now %v of %v", peak, draw, limit)
+		want(get(x.Power.Instant[telemetry.PowerDomainDevice]) == draw, "an instant of %v W, a mean of %v", get(x.Power.Instant[0]), draw)
 	}
 	if slowdown, ok := x.Thermal.TemperatureLimit[telemetry.TemperatureLimitTypeSlowdown].Get(); ok {
 		want(slowdown == float64(h.slowdown), "limit %v is not %v", slowdown, h.slowdown)

@@ -32,10 +32,27 @@ func (d *device) throttle(out *telemetry.Throttle) {
 		out.Reason[i].SetBool(held&one != 0)
 		tell(&out.Time[i], timed&one != 0, d.physics.heldSeconds(cause))
 	}
+	for i := range out.PolicyTime {
+		tell(&out.PolicyTime[i], d.board.causes, d.policySeconds(telemetry.ThrottlePolicy(i)))
+	}
 	for i := range out.Active {
 		out.Active[i].Fail(metric.Unsupported)
 	}
 	for _, b := range d.board.buckets {
 		out.Active[b].SetBool(held&bucketCauses[b] != 0)
 	}
+}
+
+// policySeconds is the time a policy held the clocks down. Limits of the board, voltage and too
+// little to do hold no clocks here.
+func (d *device) policySeconds(p telemetry.ThrottlePolicy) float64 {
+	switch p {
+	case telemetry.ThrottlePolicyThermal:
+		return d.physics.heldSeconds(telemetry.ThrottleCauseSWThermal)
+	case telemetry.ThrottlePolicyApplicationClocks:
+		return d.physics.belowSeconds(applicationFloor)
+	case telemetry.ThrottlePolicyBaseClocks:
+		return d.physics.belowSeconds(baseFloor)
+	}
+	return 0
 }
