@@ -844,7 +844,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.gr_engine.active", Prom: "gpu_gr_engine_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which the graphics or compute engine was active.",
-			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -855,7 +855,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.gr_engine.active.time", Prom: "gpu_gr_engine_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds in which the graphics or compute engine was active, counted by the exporter.",
-			Kind: metric.KindCounter, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "device", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -866,7 +866,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.sm.active", Prom: "gpu_sm_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which a multiprocessor had work, averaged over all of them.",
-			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -877,7 +877,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.sm.active.time", Prom: "gpu_sm_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds in which a multiprocessor had work, averaged over all of them, counted by the exporter.",
-			Kind: metric.KindCounter, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "device", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -888,7 +888,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.sm.occupancy", Prom: "gpu_sm_occupancy_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Warps resident on the multiprocessors, as a share of the most they can hold.",
-			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -899,7 +899,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.pipe.active", Prom: "gpu_pipe_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which a part of the chip computed.",
-			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "tensor"}),
 				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp64"}),
@@ -919,7 +919,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.pipe.active.time", Prom: "gpu_pipe_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds in which a part of the chip computed, counted by the exporter.",
-			Kind: metric.KindCounter, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "device", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "tensor"}),
 				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp64"}),
@@ -939,7 +939,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.dram.active", Prom: "gpu_dram_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which data moved to or from device memory.",
-			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -950,7 +950,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.dram.active.time", Prom: "gpu_dram_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds in which data moved to or from device memory, counted by the exporter.",
-			Kind: metric.KindCounter, Scope: "device", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "device", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{

@@ -100,7 +100,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.gr_engine.active", Prom: "gpu_partition_gr_engine_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which the graphics or compute engine was active.",
-			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -111,7 +111,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.gr_engine.active.time", Prom: "gpu_partition_gr_engine_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds in which the graphics or compute engine was active, counted by the exporter.",
-			Kind: metric.KindCounter, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "partition", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -122,7 +122,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.sm.active", Prom: "gpu_partition_sm_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which a multiprocessor had work, averaged over all of them.",
-			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -133,7 +133,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.sm.active.time", Prom: "gpu_partition_sm_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds in which a multiprocessor had work, averaged over all of them, counted by the exporter.",
-			Kind: metric.KindCounter, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "partition", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -144,7 +144,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.sm.occupancy", Prom: "gpu_partition_sm_occupancy_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Warps resident on the multiprocessors, as a share of the most they can hold.",
-			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -155,7 +155,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.pipe.active", Prom: "gpu_partition_pipe_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which a part of the chip computed.",
-			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "tensor"}),
 				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp64"}),
@@ -175,7 +175,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.pipe.active.time", Prom: "gpu_partition_pipe_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds in which a part of the chip computed, counted by the exporter.",
-			Kind: metric.KindCounter, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "partition", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "tensor"}),
 				metric.NewLabels(metric.Label{Name: "gpu_pipe", Value: "fp64"}),
@@ -195,7 +195,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.dram.active", Prom: "gpu_partition_dram_active_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the window in which data moved to or from device memory.",
-			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "partition", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -206,7 +206,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.dram.active.time", Prom: "gpu_partition_dram_active_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds in which data moved to or from device memory, counted by the exporter.",
-			Kind: metric.KindCounter, Scope: "partition", Group: "profiling", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "partition", Group: "profiling", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{

@@ -1,5 +1,8 @@
 package sim
 
+// maxDuties is how many a board may have at once: MIG splits one into seven at most.
+const maxDuties = 7
+
 // duty is what one plan makes a board, or a partition of it, do.
 type duty struct {
 	plan   *plan

@@ -16,7 +16,9 @@ const (
 		"gpu.memory.bar1.usage gpu.memory.protected.limit gpu.memory.protected.usage gpu.memory.reserved " +
 		"gpu.performance.state gpu.persistence.enabled gpu.platform.info gpu.power.instant gpu.power.peak " +
 		"gpu.throttle.policy.time gpu.throttle.reason gpu.throttle.time gpu.xid.errors "
-	ofHopper    = "gpu.c2c.enabled gpu.confidential_compute.enabled gpu.fabric.error gpu.fabric.info gpu.fabric.state "
+	ofHopper = "gpu.c2c.enabled gpu.confidential_compute.enabled gpu.fabric.error gpu.fabric.info gpu.fabric.state " +
+		"gpu.gr_engine.active gpu.gr_engine.active.time gpu.sm.active gpu.sm.active.time gpu.sm.occupancy gpu.pipe.active " +
+		"gpu.pipe.active.time gpu.dram.active gpu.dram.active.time "
 	ofBlackwell = "gpu.fabric.fault gpu.fabric.health "
 	ofMIG       = "gpu.mig.enabled "
 	ofSwitches  = "gpu.fabric.links "

@@ -21,7 +21,8 @@ type job struct {
 // plan is what a board has to do in a cycle.
 type plan struct {
 	seed      uint64
-	serving   bool  // answers requests; else it trains
+	serving   bool // answers requests; else it trains
+	work      *mixture
 	mates     int64 // boards that work on each job
 	jobs      []job
 	step      int64  // ticks of one wave of training
@@ -44,7 +45,9 @@ func newPlan(s slot, nodeSeed, jobSeed, ownSeed uint64) *plan {
 		// Near enough to the limit that the waves of training cross it.
 		weight: between(mix(ownSeed, 'w'), 950, 1000),
 	}
+	p.work = &training
 	if p.serving {
+		p.work = &serving
 		p.weight = between(mix(ownSeed, 'w'), 650, 750)
 	}
 	const work = cycleTicks - restTicks
@@ -68,6 +71,7 @@ func newPlan(s slot, nodeSeed, jobSeed, ownSeed uint64) *plan {
 // load is what a tick asks for.
 type load struct {
 	busy  int64 // percent of the tick in which a kernel runs
+	wave  int64 // ‰ the matrix units have to do beside it, or less than it
 	power int64 // that takes at full clocks, ‰ of what lies between idle and limit
 }
 
@@ -79,7 +83,6 @@ func (p *plan) load(t int64, j *job) load {
 	}
 	var l load
 	since := t - j.from
-	wave := int64(0)
 	switch {
 	case since < j.ramp:
 		l.busy = 95 * since / j.ramp
@@ -89,8 +92,8 @@ func (p *plan) load(t int64, j *job) load {
 		l.busy = 10 + int64(noise%10)
 	default:
 		l.busy = 97 + int64(noise%4)
-		wave = 60 * triangle(t, p.step) / 1000
+		l.wave = 60 * triangle(t, p.step) / 1000
 	}
-	l.power = max(0, l.busy*p.weight/100+wave+int64(noise>>32%20))
+	l.power = max(0, l.busy*p.weight/100+l.wave+int64(noise>>32%20))
 	return l
 }

@@ -50,7 +50,11 @@ type sums struct {
 	busy   int64                                     // hundredths of a second
 	held   [telemetry.ThrottleCauseUnknown + 1]int64 // seconds
 	below  [2]int64                                  // seconds, by floor
+	done   [maxDuties]done                           // by duty
 }
+
+// done is the work of a duty: hundredths of a second in which a kernel ran, and milliseconds of waves.
+type done struct{ busy, wave int64 }
 
 // The clocks below which a policy counts the time.
 const (
@@ -186,6 +190,10 @@ func (x *physics) leave() {
 	x.last.end(x.tick, n.power)
 	for rest := uint16(n.held); rest != 0; rest &= rest - 1 {
 		x.sum.held[bits.TrailingZeros16(rest)]++
+	}
+	for i := range x.duties {
+		x.sum.done[i].busy += x.duties[i].load.busy
+		x.sum.done[i].wave += x.duties[i].load.wave
 	}
 	for i := range x.floors {
 		x.sum.below[i] += x.below(i)

@@ -185,6 +185,12 @@ func possible(d *device, x *telemetry.Device, counters map[string]float64) strin
 		want(slowdown == float64(h.slowdown), "limit %v is not %v", slowdown, h.slowdown)
 	}
 
+	wrong = append(wrong, filled(&x.Profiling)...)
+	if dram, ok := x.Profiling.DramActive.Get(); ok {
+		controller := get(x.Utilization.MemoryControllerUtilization)
+		want(dram <= controller+percent, "memory moves data for %v of the time and is busy for %v", dram, controller)
+	}
+
 	for i := range x.ECC.Errors {
 		if life, ok := x.ECC.LifetimeErrors[i].Get(); ok {
 			want(life >= get(x.ECC.Errors[i]), "%v errors in its life, %v since the driver", life, get(x.ECC.Errors[i]))

@@ -93,6 +93,7 @@ func (d *device) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
 	d.mode(&out.Mode)
 	d.fabric(&out.Fabric)
 	d.platform(&out.Platform)
+	profiling(&out.Profiling, d.board.age >= hopper, d.physics.activeAll)
 	d.xid(&out.XID)
 	return nil
 }
