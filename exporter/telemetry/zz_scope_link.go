@@ -33,7 +33,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.up", Prom: "gpu_link_up", Unit: "", PromUnit: "",
 			Help: "Whether the link works: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -44,7 +44,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.low_power", Prom: "gpu_link_low_power", Unit: "", PromUnit: "",
 			Help: "Whether the link sleeps to save power: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -55,7 +55,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.info", Prom: "gpu_link_info", Unit: "", PromUnit: "",
 			Help: "What is at the other end; always 1.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml", "sim"},
 		},
 		Keyed: func(x *Link) *[]metric.Keyed { return &x.Links.Info },
 	},
@@ -63,7 +63,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.io", Prom: "gpu_link_io_bytes_total", Unit: "By", PromUnit: "bytes",
 			Help: "Bytes carried, by direction.",
-			Kind: metric.KindCounter, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "link", Group: "links", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "network_io_direction", Value: "transmit"}),
 				metric.NewLabels(metric.Label{Name: "network_io_direction", Value: "receive"})},
@@ -77,7 +77,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.errors", Prom: "gpu_link_errors_total", Unit: "{error}", PromUnit: "",
 			Help: "Errors on the link, by what went wrong.",
-			Kind: metric.KindCounter, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "link", Group: "links", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "replay"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_error_type", Value: "replay_rollover"}),
@@ -147,7 +147,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.bit_error", Prom: "gpu_link_bit_error_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the bits received that were wrong, by where they are counted.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_link_bit_error_type", Value: "effective"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_bit_error_type", Value: "symbol"}),
@@ -163,7 +163,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.throughput", Prom: "gpu_link_throughput_bytes_per_second", Unit: "By/s", PromUnit: "bytes_per_second",
 			Help: "Bytes a second carried in a short window the driver waits for, by direction.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", OptIn: true, Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", OptIn: true, Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "network_io_direction", Value: "transmit"}),
 				metric.NewLabels(metric.Label{Name: "network_io_direction", Value: "receive"})},
@@ -191,7 +191,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.fec.blocks", Prom: "gpu_link_fec_blocks_total", Unit: "{block}", PromUnit: "",
 			Help: "Blocks received, by how many wrong symbols the forward error correction mended in them.",
-			Kind: metric.KindCounter, Scope: "link", Group: "links", OptIn: true, Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "link", Group: "links", OptIn: true, Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_0"}),
 				metric.NewLabels(metric.Label{Name: "gpu_link_fec_errors", Value: "symbols_1"}),
@@ -233,7 +233,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.speed", Prom: "gpu_link_speed_bytes_per_second", Unit: "By/s", PromUnit: "bytes_per_second",
 			Help: "Bytes a second the link can carry one way, as it runs now.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -244,7 +244,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.speed.limit", Prom: "gpu_link_speed_limit_bytes_per_second", Unit: "By/s", PromUnit: "bytes_per_second",
 			Help: "Bytes a second the link could carry one way at its best.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -255,7 +255,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.generation", Prom: "gpu_link_generation", Unit: "", PromUnit: "",
 			Help: "Generation the link runs at; PCI Express lowers it when idle.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -266,7 +266,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.generation.limit", Prom: "gpu_link_generation_limit", Unit: "", PromUnit: "",
 			Help: "Highest generation both ends can run at.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -277,7 +277,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.width", Prom: "gpu_link_width", Unit: "{lane}", PromUnit: "",
 			Help: "Lanes in use.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{
@@ -288,7 +288,7 @@ var LinkFamilies = []Family[Link]{
 		Desc: &metric.Desc{
 			Name: "gpu.link.width.limit", Prom: "gpu_link_width_limit", Unit: "{lane}", PromUnit: "",
 			Help: "Lanes there are.",
-			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "link", Group: "links", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Link) *metric.Value{

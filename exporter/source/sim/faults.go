@@ -12,12 +12,35 @@ type fault struct {
 	corrected   int64  // memory errors
 	uncorrected int64
 	byJob       bool // only a job can make it
+	kinds       kinds
+	on          telemetry.LinkType // if kinds says what went wrong on a link
 }
+
+// kinds is a set of telemetry.LinkErrorType.
+type kinds uint32
+
+func kindsOf(list ...telemetry.LinkErrorType) kinds {
+	var k kinds
+	for _, one := range list {
+		k |= 1 << one
+	}
+	return k
+}
+
+func (k kinds) has(one telemetry.LinkErrorType) bool { return k&(1<<one) != 0 }
 
 // faultSorts are the faults that happen here, sorted by XID. Their meaning is of NVIDIA's XID
 // catalogue. A job goes on after its fault: the cycle it belongs to does not change.
 var faultSorts = [...]fault{
 	{chance: 500, corrected: 1},
+	{chance: 60, on: telemetry.LinkTypePCIE, kinds: kindsOf( // a packet of the board's is refused
+		telemetry.LinkErrorTypeReplay, telemetry.LinkErrorTypeNakReceived, telemetry.LinkErrorTypeCorrectable)},
+	{chance: 25, on: telemetry.LinkTypePCIE, kinds: kindsOf( // it refuses one
+		telemetry.LinkErrorTypeBadTlp, telemetry.LinkErrorTypeLcrc, telemetry.LinkErrorTypeNakSent, telemetry.LinkErrorTypeCorrectable)},
+	{chance: 120, on: telemetry.LinkTypeNvlink, byJob: true, kinds: kindsOf(telemetry.LinkErrorTypeCrc, telemetry.LinkErrorTypeReplay)},
+	{chance: 120, on: telemetry.LinkTypeNvlink, byJob: true, kinds: kindsOf(
+		telemetry.LinkErrorTypeSymbol, telemetry.LinkErrorTypeEffective, telemetry.LinkErrorTypeReceive)},
+	{chance: 15, on: telemetry.LinkTypeNvlink, byJob: true, kinds: kindsOf(telemetry.LinkErrorTypeRecovery)},
 	{chance: 250, xid: 13, byJob: true},   // graphics engine exception
 	{chance: 330, xid: 31, byJob: true},   // memory page fault
 	{chance: 40, xid: 63, corrected: 3},   // row remapping event
@@ -38,6 +61,9 @@ type faultLog struct {
 	past   [len(faultSorts)]int64 // in the cycles that are over
 	at     [len(faultSorts)]int64 // the tick of this cycle
 	before [2]int64               // memory errors in the board's life until its driver was loaded
+
+	weakLink int64 // the NVLink that all errors are on, as a bad contact is always the same
+	training int64 // replays while the way to the host was set up
 }
 
 func newFaultLog(b *board, p *plan, seed uint64) faultLog {
@@ -46,14 +72,25 @@ func newFaultLog(b *board, p *plan, seed uint64) faultLog {
 		telemetry.ECCErrorTypeCorrected:   between(mix(seed, 'c'), 0, 40),
 		telemetry.ECCErrorTypeUncorrected: between(mix(seed, 'u'), 0, 1),
 	}
+	if b.nvlink.links != 0 {
+		l.weakLink = between(mix(seed, 'l'), 0, b.nvlink.links-1)
+	}
+	if b.age == hopper {
+		l.training = between(mix(seed, 'r'), 100, 180) // as many as a node of H100 had at rest
+	}
 	for i, f := range faultSorts {
-		l.cannot[i] = f.corrected+f.uncorrected > 0 && !b.ecc
+		l.cannot[i] = f.corrected+f.uncorrected > 0 && !b.ecc || f.kinds != 0 && !happens(f, b, p)
 		if b.vendor == nvidia && f.xid != 0 {
 			l.labels[i] = telemetry.XIDErrorsAttributes{XID: f.xid}.Labels()
 		}
 	}
 	l.draw()
 	return l
+}
+
+// happens tells whether a fault of a link can be on a board: the link counts it, and carries something.
+func happens(f fault, b *board, p *plan) bool {
+	return f.kinds&b.counts(f.on) != 0 && (f.on == telemetry.LinkTypePCIE || p.mates > 1)
 }
 
 // moveTo goes to a later cycle.
@@ -102,6 +139,23 @@ func (l *faultLog) memoryErrors(tick int64) [2]int64 {
 		c := l.count(i, tick)
 		n[telemetry.ECCErrorTypeCorrected] += c * f.corrected
 		n[telemetry.ECCErrorTypeUncorrected] += c * f.uncorrected
+	}
+	return n
+}
+
+// linkErrors are those of a kind on a link until a tick.
+func (l *faultLog) linkErrors(on *link, kind telemetry.LinkErrorType, tick int64) int64 {
+	n := int64(0)
+	switch {
+	case on.kind == telemetry.LinkTypePCIE && kind == telemetry.LinkErrorTypeReplay:
+		n = l.training
+	case on.kind == telemetry.LinkTypeNvlink && on.number != l.weakLink:
+		return 0
+	}
+	for i, f := range faultSorts {
+		if f.on == on.kind && f.kinds.has(kind) {
+			n += l.count(i, tick)
+		}
 	}
 	return n
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,12 +62,28 @@ func number(t *testing.T, v metric.Value) float64 {
 	return n
 }
 
-// everyNumber calls f with each number that was read and the name of its series.
+// everyNumber calls f with each number that was read of a board and its parts, and the name of its series.
 func everyNumber(x *telemetry.Device, f func(d *metric.Desc, series string, n float64)) {
-	for _, family := range telemetry.DeviceFamilies {
+	numbers(telemetry.DeviceFamilies, nil, x, f)
+	for i := range x.Partitions {
+		numbers(telemetry.PartitionFamilies, x.Partitions[i].Labels, &x.Partitions[i].Read, f)
+	}
+	for i := range x.Links {
+		numbers(telemetry.LinkFamilies, x.Links[i].Labels, &x.Links[i].Read, f)
+	}
+	for i := range x.Processes {
+		numbers(telemetry.ProcessFamilies, x.Processes[i].Labels, &x.Processes[i].Read, f)
+	}
+}
+
+func numbers[T any](families []telemetry.Family[T], of *metric.Labels, x *T, f func(d *metric.Desc, series string, n float64)) {
+	name := func(d *metric.Desc, own *metric.Labels) string {
+		return d.Name + "{" + strings.Trim(of.Text()+","+own.Text(), ",") + "}"
+	}
+	for _, family := range families {
 		for i, row := range family.Rows {
 			if n, ok := row(x).Get(); ok {
-				f(family.Desc, family.Desc.Name+"{"+family.Desc.Rows[i].Text()+"}", n)
+				f(family.Desc, name(family.Desc, family.Desc.Rows[i]), n)
 			}
 		}
 		if family.Keyed == nil {
@@ -74,7 +91,7 @@ func everyNumber(x *telemetry.Device, f func(d *metric.Desc, series string, n fl
 		}
 		for _, k := range *family.Keyed(x) {
 			if n, ok := k.Value.Get(); ok {
-				f(family.Desc, family.Desc.Name+"{"+k.Labels.Text()+"}", n)
+				f(family.Desc, name(family.Desc, k.Labels), n)
 			}
 		}
 	}

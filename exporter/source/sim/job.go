@@ -73,6 +73,7 @@ type load struct {
 	busy  int64 // percent of the tick in which a kernel runs
 	wave  int64 // ‰ the matrix units have to do beside it, or less than it
 	power int64 // that takes at full clocks, ‰ of what lies between idle and limit
+	saves bool  // a checkpoint is written
 }
 
 // load is what the board has to do in a tick. j is nil between jobs.
@@ -90,6 +91,7 @@ func (p *plan) load(t int64, j *job) load {
 		l.busy = 55 + 30*triangle(t, 1500)/1000 + 8*triangle(t, 97)/1000 + int64(noise%9) - 4
 	case (since-j.ramp)%p.every >= p.every-p.pause:
 		l.busy = 10 + int64(noise%10)
+		l.saves = true
 	default:
 		l.busy = 97 + int64(noise%4)
 		l.wave = 60 * triangle(t, p.step) / 1000

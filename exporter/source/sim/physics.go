@@ -41,7 +41,8 @@ type instant struct {
 	held    causes
 	core    float64 // Celsius, at the beginning
 	memory  float64
-	cooling bool // the driver has begun to cool the chip and has not ended
+	cooling bool  // the driver has begun to cool the chip and has not ended
+	pace    int64 // the speed of the clocks under what holds them down, ‰
 }
 
 // sums are whole numbers, so that adding ticks one by one or cycles at once is the same.
@@ -51,6 +52,8 @@ type sums struct {
 	held   [telemetry.ThrottleCauseUnknown + 1]int64 // seconds
 	below  [2]int64                                  // seconds, by floor
 	done   [maxDuties]done                           // by duty
+	awake  int64                                     // seconds in which NVLinks carried anything
+	moved  [maxDuties]moved                          // by duty
 }
 
 // done is the work of a duty: hundredths of a second in which a kernel ran, and milliseconds of waves.
@@ -180,6 +183,9 @@ func (x *physics) enter() {
 	if x.plan.brake.has(x.tick) && n.power > x.brake {
 		n.power, n.held = x.brake, n.held|powerBrake
 	}
+	if n.pace = 1000; n.held != 0 {
+		n.pace = 1000 * (n.power - x.idle) / (n.demand - x.idle)
+	}
 }
 
 // leave counts the tick that ends and lets the board warm up or cool down for it.
@@ -188,12 +194,14 @@ func (x *physics) leave() {
 	x.sum.energy += n.power
 	x.sum.busy += n.busy
 	x.last.end(x.tick, n.power)
+	x.sum.awake += x.awake()
 	for rest := uint16(n.held); rest != 0; rest &= rest - 1 {
 		x.sum.held[bits.TrailingZeros16(rest)]++
 	}
 	for i := range x.duties {
 		x.sum.done[i].busy += x.duties[i].load.busy
 		x.sum.done[i].wave += x.duties[i].load.wave
+		x.sum.moved[i].add(x.duties[i].moves(x.tick, n.pace))
 	}
 	for i := range x.floors {
 		x.sum.below[i] += x.below(i)

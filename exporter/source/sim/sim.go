@@ -57,6 +57,7 @@ type device struct {
 	board    *board
 	identity telemetry.Identity
 	about    about
+	links    []link
 	now      func() time.Time
 	loaded   time.Time // the driver
 	physics  physics
@@ -68,7 +69,7 @@ func newDevice(c Config, loaded time.Time, s slot, index int) *device {
 	seed := mix(c.Seed, uint64(index))
 	p := newPlan(s, mix(c.Seed, everyone), mix(c.Seed, everyone, uint64(s.entry), uint64(s.job)), seed)
 	return &device{
-		board: s.board, identity: identify(s.board, index, seed), about: describe(s.board, index, seed),
+		board: s.board, identity: identify(s.board, index, seed), about: describe(s.board, index, seed), links: connect(s.board),
 		now: c.Now, loaded: loaded,
 		physics: newPhysics(s.board, []duty{newDuty(s.board, p)}),
 		faults:  newFaultLog(s.board, p, mix(seed, 'f')),
@@ -95,5 +96,6 @@ func (d *device) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
 	d.platform(&out.Platform)
 	profiling(&out.Profiling, d.board.age >= hopper, d.physics.activeAll)
 	d.xid(&out.XID)
+	out.Links = d.readLinks()
 	return nil
 }
