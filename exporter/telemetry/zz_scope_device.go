@@ -151,7 +151,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.ecc.location.errors", Prom: "gpu_ecc_location_errors_total", Unit: "{error}", PromUnit: "",
 			Help: "Memory errors since the driver was loaded, by the memory that had them.",
-			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "dram"}),
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "sram"}),
@@ -209,7 +209,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.ecc.location.lifetime.errors", Prom: "gpu_ecc_location_lifetime_errors_total", Unit: "{error}", PromUnit: "",
 			Help: "Memory errors in the life of the board, by the memory that had them.",
-			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "dram"}),
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}, metric.Label{Name: "gpu_ecc_location", Value: "sram"}),
@@ -283,7 +283,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.ecc.sram.uncorrected.errors", Prom: "gpu_ecc_sram_uncorrected_errors_total", Unit: "{error}", PromUnit: "",
 			Help: "Uncorrected errors of memory on the chip since the driver was loaded, by how they were found.",
-			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_check", Value: "parity"}),
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_check", Value: "secded"})},
@@ -297,7 +297,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.ecc.sram.uncorrected.lifetime.errors", Prom: "gpu_ecc_sram_uncorrected_lifetime_errors_total", Unit: "{error}", PromUnit: "",
 			Help: "Uncorrected errors of memory on the chip in the life of the board, by how they were found.",
-			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_check", Value: "parity"}),
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_check", Value: "secded"})},
@@ -311,7 +311,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.ecc.sram.unit.lifetime.errors", Prom: "gpu_ecc_sram_unit_lifetime_errors_total", Unit: "{error}", PromUnit: "",
 			Help: "Uncorrected errors of memory on the chip in the life of the board, by the unit that had them.",
-			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml"},
+			Kind: metric.KindCounter, Scope: "device", Group: "ecc", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_unit", Value: "l2"}),
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_sram_unit", Value: "sm"}),
@@ -331,7 +331,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.ecc.sram.threshold.exceeded", Prom: "gpu_ecc_sram_threshold_exceeded", Unit: "", PromUnit: "",
 			Help: "Whether memory on the chip has had so many errors that the board is due for a field diagnosis: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "ecc", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "ecc", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -1011,7 +1011,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.row_remap.banks", Prom: "gpu_row_remap_banks", Unit: "{bank}", PromUnit: "",
 			Help: "Banks of memory by how many spare rows they have left.",
-			Kind: metric.KindUpDownCounter, Scope: "device", Group: "repair", Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "repair", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_row_remap_availability", Value: "max"}),
 				metric.NewLabels(metric.Label{Name: "gpu_row_remap_availability", Value: "high"}),
@@ -1056,7 +1056,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.recovery.action", Prom: "gpu_recovery_action", Unit: "", PromUnit: "",
 			Help: "What the driver wants done: 1 for the action it asks for, 0 for the others.",
-			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_recovery_action", Value: "none"}),
 				metric.NewLabels(metric.Label{Name: "gpu_recovery_action", Value: "reset"}),
@@ -1080,7 +1080,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.repair.pending", Prom: "gpu_repair_pending", Unit: "", PromUnit: "",
 			Help: "Whether the part waits for a reset of the device to be repaired: 1 or 0.",
-			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_repair_part", Value: "channel"}),
 				metric.NewLabels(metric.Label{Name: "gpu_repair_part", Value: "tpc"})},

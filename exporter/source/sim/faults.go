@@ -11,7 +11,9 @@ type fault struct {
 	xid         int64  // of NVIDIA's driver; zero: it says nothing
 	corrected   int64  // memory errors
 	uncorrected int64
-	byJob       bool // only a job can make it
+	onChip      bool                     // those are of memory on the chip
+	action      telemetry.RecoveryAction // what the driver wants done
+	byJob       bool                     // only a job can make it
 	kinds       kinds
 	on          telemetry.LinkType // if kinds says what went wrong on a link
 }
@@ -33,6 +35,7 @@ func (k kinds) has(one telemetry.LinkErrorType) bool { return k&(1<<one) != 0 }
 // catalogue. A job goes on after its fault: the cycle it belongs to does not change.
 var faultSorts = [...]fault{
 	{chance: 500, corrected: 1},
+	{chance: 60, corrected: 1, onChip: true},
 	{chance: 60, on: telemetry.LinkTypePCIE, kinds: kindsOf( // a packet of the board's is refused
 		telemetry.LinkErrorTypeReplay, telemetry.LinkErrorTypeNakReceived, telemetry.LinkErrorTypeCorrectable)},
 	{chance: 25, on: telemetry.LinkTypePCIE, kinds: kindsOf( // it refuses one
@@ -41,9 +44,11 @@ var faultSorts = [...]fault{
 	{chance: 120, on: telemetry.LinkTypeNvlink, byJob: true, kinds: kindsOf(
 		telemetry.LinkErrorTypeSymbol, telemetry.LinkErrorTypeEffective, telemetry.LinkErrorTypeReceive)},
 	{chance: 15, on: telemetry.LinkTypeNvlink, byJob: true, kinds: kindsOf(telemetry.LinkErrorTypeRecovery)},
-	{chance: 250, xid: 13, byJob: true},   // graphics engine exception
-	{chance: 330, xid: 31, byJob: true},   // memory page fault
-	{chance: 40, xid: 63, corrected: 3},   // row remapping event
+	{chance: 250, xid: 13, byJob: true}, // graphics engine exception
+	{chance: 330, xid: 31, byJob: true}, // memory page fault
+	// double bit error, of memory on the chip, which can not be taken out of use
+	{chance: 10, xid: 48, uncorrected: 1, onChip: true, action: telemetry.RecoveryActionReset},
+	{chance: 40, xid: rowRemapping, corrected: 3, action: telemetry.RecoveryActionDrainAndReset},
 	{chance: 25, xid: 94, uncorrected: 1}, // contained memory error
 }
 
@@ -60,18 +65,21 @@ type faultLog struct {
 	cycle  int64
 	past   [len(faultSorts)]int64 // in the cycles that are over
 	at     [len(faultSorts)]int64 // the tick of this cycle
-	before [2]int64               // memory errors in the board's life until its driver was loaded
+	before memoryErrors           // in the board's life until its driver was loaded
 
-	weakLink int64 // the NVLink that all errors are on, as a bad contact is always the same
-	training int64 // replays while the way to the host was set up
+	weakUnit telemetry.ECCSramUnit // of the chip, which all uncorrected errors of its memory are in
+	weakLink int64                 // the NVLink that all errors are on, as a bad contact is always the same
+	training int64                 // replays while the way to the host was set up
 }
 
 func newFaultLog(b *board, p *plan, seed uint64) faultLog {
 	l := faultLog{plan: p, seed: seed}
-	l.before = [2]int64{
-		telemetry.ECCErrorTypeCorrected:   between(mix(seed, 'c'), 0, 40),
-		telemetry.ECCErrorTypeUncorrected: between(mix(seed, 'u'), 0, 1),
+	corrected, onChip := between(mix(seed, 'c'), 0, 40), between(mix(seed, 'd'), 0, 2)
+	l.before = memoryErrors{
+		telemetry.ECCErrorTypeCorrected:   {telemetry.ECCLocationDram: corrected, telemetry.ECCLocationSram: onChip},
+		telemetry.ECCErrorTypeUncorrected: {telemetry.ECCLocationDram: between(mix(seed, 'u'), 0, 1)},
 	}
+	l.weakUnit = [...]telemetry.ECCSramUnit{telemetry.ECCSramUnitSM, telemetry.ECCSramUnitL2}[mix(seed, 'w')%2]
 	if b.nvlink.links != 0 {
 		l.weakLink = between(mix(seed, 'l'), 0, b.nvlink.links-1)
 	}
@@ -132,15 +140,38 @@ func (l *faultLog) count(sort int, tick int64) int64 {
 	return n
 }
 
-// memoryErrors are those found until a tick, by telemetry.ECCErrorType.
-func (l *faultLog) memoryErrors(tick int64) [2]int64 {
-	var n [2]int64
+// memoryErrors counts them by telemetry.ECCErrorType and, dram or sram, by telemetry.ECCLocation.
+type memoryErrors [2][2]int64
+
+// memoryErrors are those found until a tick.
+func (l *faultLog) memoryErrors(tick int64) (n memoryErrors) {
 	for i, f := range faultSorts {
+		where := telemetry.ECCLocationDram
+		if f.onChip {
+			where = telemetry.ECCLocationSram
+		}
 		c := l.count(i, tick)
-		n[telemetry.ECCErrorTypeCorrected] += c * f.corrected
-		n[telemetry.ECCErrorTypeUncorrected] += c * f.uncorrected
+		n[telemetry.ECCErrorTypeCorrected][where] += c * f.corrected
+		n[telemetry.ECCErrorTypeUncorrected][where] += c * f.uncorrected
 	}
 	return n
+}
+
+// waits tells whether what a sort of fault in this cycle asks for is not done yet: that is when the
+// job that was at work has ended.
+func (l *faultLog) waits(sort int, tick int64) bool {
+	return l.at[sort] <= tick && tick < l.plan.end(l.at[sort])
+}
+
+// action is what the driver wants done in a tick, the worst of it.
+func (l *faultLog) action(tick int64) telemetry.RecoveryAction {
+	wanted := telemetry.RecoveryActionNone
+	for i, f := range faultSorts {
+		if f.action != telemetry.RecoveryActionNone && wanted != telemetry.RecoveryActionReset && l.waits(i, tick) {
+			wanted = f.action
+		}
+	}
+	return wanted
 }
 
 // linkErrors are those of a kind on a link until a tick.

@@ -68,6 +68,18 @@ func newPlan(s slot, nodeSeed, jobSeed, ownSeed uint64) *plan {
 	return p
 }
 
+// end is when a board is free for what must be done to it after a tick: when its job has ended, or at
+// once, and the minute that takes is over.
+func (p *plan) end(t int64) int64 {
+	const takes = 60
+	for _, j := range p.jobs {
+		if j.has(t) {
+			return j.to + takes
+		}
+	}
+	return t + takes
+}
+
 // load is what a tick asks for.
 type load struct {
 	busy  int64 // percent of the tick in which a kernel runs

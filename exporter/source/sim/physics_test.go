@@ -186,6 +186,7 @@ func possible(d *device, x *telemetry.Device, counters map[string]float64) strin
 	}
 
 	wrong = append(wrong, filled(&x.Profiling)...)
+	wrong = append(wrong, accounted(&x.ECC)...)
 	if dram, ok := x.Profiling.DramActive.Get(); ok {
 		controller := get(x.Utilization.MemoryControllerUtilization)
 		want(dram <= controller+percent, "memory moves data for %v of the time and is busy for %v", dram, controller)
