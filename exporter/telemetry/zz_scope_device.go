@@ -342,7 +342,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.encoder.sessions", Prom: "gpu_encoder_sessions", Unit: "{session}", PromUnit: "",
 			Help: "Encoder sessions that are open.",
-			Kind: metric.KindUpDownCounter, Scope: "device", Group: "encoder", Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "encoder", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -353,7 +353,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.encoder.frame.rate", Prom: "gpu_encoder_frame_rate_hertz", Unit: "Hz", PromUnit: "hertz",
 			Help: "Frames encoded a second, averaged over all sessions.",
-			Kind: metric.KindGauge, Scope: "device", Group: "encoder", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "encoder", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -364,7 +364,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.encoder.latency", Prom: "gpu_encoder_latency_seconds", Unit: "s", PromUnit: "seconds",
 			Help: "Time one frame takes, averaged over all sessions.",
-			Kind: metric.KindGauge, Scope: "device", Group: "encoder", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "encoder", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -375,7 +375,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.capture.sessions", Prom: "gpu_capture_sessions", Unit: "{session}", PromUnit: "",
 			Help: "Frame buffer capture sessions that are open.",
-			Kind: metric.KindUpDownCounter, Scope: "device", Group: "encoder", OptIn: true, Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "device", Group: "encoder", OptIn: true, Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -503,7 +503,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.fan.speed", Prom: "gpu_fan_speed_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Speed the fan is told to run at, as a share of its highest.",
-			Kind: metric.KindGauge, Scope: "device", Group: "fan", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "fan", Sources: []string{"nvml", "sim"},
 		},
 		Keyed: func(x *Device) *[]metric.Keyed { return &x.Fan.Speed },
 	},
@@ -511,7 +511,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.fan.rotation.frequency", Prom: "gpu_fan_rotation_frequency_hertz", Unit: "Hz", PromUnit: "hertz",
 			Help: "Turns a second of the fan, as it runs now.",
-			Kind: metric.KindGauge, Scope: "device", Group: "fan", Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "device", Group: "fan", Sources: []string{"nvml", "sim"},
 		},
 		Keyed: func(x *Device) *[]metric.Keyed { return &x.Fan.RotationFrequency },
 	},

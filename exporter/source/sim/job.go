@@ -35,10 +35,10 @@ type plan struct {
 }
 
 // newPlan makes the plan of one board. Boards of one job start, wait and end together; every other
-// job of a node's entry serves.
+// job of a node's entry serves, and all on boards bought for pictures.
 func newPlan(s slot, nodeSeed, jobSeed, ownSeed uint64) *plan {
 	p := &plan{
-		seed: mix(ownSeed, 'n'), serving: s.job%2 == 1, mates: int64(s.mates),
+		seed: mix(ownSeed, 'n'), serving: s.job%2 == 1 || s.board.media, mates: int64(s.mates),
 		step:  between(mix(jobSeed, 's'), 7, 15),
 		every: between(mix(jobSeed, 'e'), 300, 600), pause: between(mix(jobSeed, 'p'), 12, 20),
 		footprint: between(mix(jobSeed, 'm'), 700, 950),

@@ -131,7 +131,7 @@ func TestEveryInstantIsPossible(t *testing.T) {
 		if !dev.physics.plan.serving && met&powerCap == 0 {
 			t.Errorf("%s %d never met its power limit", d.Identity().Model, i)
 		}
-		if i%jobSize == jobSize-1 && met&tooHot == 0 {
+		if !dev.physics.plan.serving && i%jobSize == jobSize-1 && met&tooHot == 0 {
 			t.Errorf("%s %d never got too hot", d.Identity().Model, i)
 		}
 		if met&powerBrake == 0 && i == 0 {
@@ -259,10 +259,11 @@ func TestTemperatureFollowsPower(t *testing.T) {
 		_, cold := at(j.from - 1)
 		loaded := j.from + j.ramp + 1
 		watts, lagging := at(loaded)
-		_, warm := at(loaded + 200)
-		full := float64(d.board.heat.full)
-		if watts < 0.8*float64(d.board.enforced()) || lagging > (cold+full)/2+1 || math.Abs(warm-full) > 4 || cold > full-15 {
-			t.Errorf("%s: %v degrees when idle, %v at %v W, later %v; full load is %v", id, cold, lagging, watts, warm, full)
+		later, warm := at(loaded + 200)
+		full, limit := float64(d.board.heat.full), float64(d.board.enforced())
+		settled := inlet + (full-inlet)*later/limit
+		if watts < 0.45*limit || lagging > (cold+settled)/2+1 || math.Abs(warm-settled) > 4 || cold > settled-15 {
+			t.Errorf("%s: %v degrees when idle, %v at %v W, later %v at %v W; full load is %v", id, cold, lagging, watts, warm, later, full)
 		}
 		// Nothing jumps: a degree or two a second is the most, the board's rest between cycles included.
 		last := warm

@@ -9,7 +9,11 @@ import (
 )
 
 // about is what never changes of a board and is told in labels. All readings share it.
-type about struct{ platform, firmware, fabric []metric.Keyed }
+type about struct {
+	platform, firmware, fabric []metric.Keyed
+
+	fans []*metric.Labels
+}
 
 // describe makes up where a board sits and what runs in it. Only NVIDIA's driver is asked for that.
 func describe(b *board, index int, seed uint64) about {
@@ -37,7 +41,12 @@ func describe(b *board, index int, seed uint64) about {
 			at.PlatformGuid = fmt.Sprintf("0x%016x", mix(seed, 'g'))
 		}
 	}
+	var fans []*metric.Labels
+	for i := range b.fans {
+		fans = append(fans, telemetry.FanSpeedAttributes{Fan: int64(i)}.Labels())
+	}
 	return about{
+		fans:     fans,
 		platform: always(at.Labels()), firmware: always(runs.Labels()),
 		fabric: always(telemetry.FabricInfoAttributes{FabricClique: "0"}.Labels()),
 	}

@@ -92,6 +92,8 @@ func (d *device) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
 	d.ecc(&out.ECC)
 	d.repair(&out.Repair)
 	d.mode(&out.Mode)
+	d.fan(&out.Fan)
+	d.encoder(&out.Encoder)
 	d.fabric(&out.Fabric)
 	d.platform(&out.Platform)
 	profiling(&out.Profiling, d.board.age >= hopper, d.physics.activeAll)

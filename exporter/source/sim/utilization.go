@@ -13,9 +13,12 @@ func (d *device) utilization(out *telemetry.Utilization) {
 	// Matrix products keep the memory busy for less than half of the time.
 	tell(&out.MemoryControllerUtilization, d.board.bus, math.Floor(busy*0.42)*percent)
 	for i, has := range d.board.engines {
-		share := 0.0 // no job here encodes, or computes optical flow
-		if i == int(telemetry.MediaEngineDecoder) && d.physics.plan.serving {
+		share := 0.0 // no job here computes optical flow
+		switch {
+		case i == int(telemetry.MediaEngineDecoder) && d.physics.plan.serving:
 			share = math.Floor(busy * 0.2) // requests come with pictures
+		case i == int(telemetry.MediaEngineEncoder) && d.filmsMade() > 0:
+			share = math.Floor(busy * 0.6) // and some are answered with them
 		}
 		tell(&out.MediaUtilization[i], has, share*percent)
 	}
