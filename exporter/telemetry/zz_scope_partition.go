@@ -34,7 +34,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.multiprocessors", Prom: "gpu_partition_multiprocessors", Unit: "{multiprocessor}", PromUnit: "",
 			Help: "Streaming multiprocessors of the partition.",
-			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -45,7 +45,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.slices", Prom: "gpu_partition_slices", Unit: "{slice}", PromUnit: "",
 			Help: "Compute slices of the device that the partition has.",
-			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -56,7 +56,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.memory.limit", Prom: "gpu_partition_memory_limit_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Memory the partition has.",
-			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -67,7 +67,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.memory.usage", Prom: "gpu_partition_memory_usage_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Memory of the partition taken by programs, without what the driver reserves.",
-			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -78,7 +78,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.memory.free", Prom: "gpu_partition_memory_free_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Memory of the partition nobody uses.",
-			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{
@@ -89,7 +89,7 @@ var PartitionFamilies = []Family[Partition]{
 		Desc: &metric.Desc{
 			Name: "gpu.partition.memory.reserved", Prom: "gpu_partition_memory_reserved_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Memory of the partition the driver and the firmware keep for themselves.",
-			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Partition) *metric.Value{

@@ -35,7 +35,7 @@ var ProcessFamilies = []Family[Process]{
 		Desc: &metric.Desc{
 			Name: "gpu.process.memory.usage", Prom: "gpu_process_memory_usage_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Device memory the process holds.",
-			Kind: metric.KindUpDownCounter, Scope: "process", Group: "processes", OptIn: true, Sources: []string{"nvml"},
+			Kind: metric.KindUpDownCounter, Scope: "process", Group: "processes", OptIn: true, Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Process) *metric.Value{
@@ -46,7 +46,7 @@ var ProcessFamilies = []Family[Process]{
 		Desc: &metric.Desc{
 			Name: "gpu.process.utilization", Prom: "gpu_process_utilization_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the driver's last sample period in which a kernel of the process ran.",
-			Kind: metric.KindGauge, Scope: "process", Group: "processes", OptIn: true, Sources: []string{"nvml"},
+			Kind: metric.KindGauge, Scope: "process", Group: "processes", OptIn: true, Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Process) *metric.Value{

@@ -11,24 +11,28 @@ const (
 
 const mebi = 1 << 20
 
+// h100 is both whole and split.
+var h100 = board{
+	id: "h100", model: "Simulated NVIDIA H100 80GB HBM3", vendor: nvidia, age: hopper,
+	architecture: "hopper", capability: "9.0", driver: nvidiaDriver, firmware: "96.00.61.00.01",
+	inforom: inforom{"G520.0200.00.05", "2.1", "7.16"},
+	memory:  85520809984, reserved: 502267904, window: 131072 * mebi, banks: 2560,
+	idle: 70, limits: [5]int64{200, 700, 700, 700, 700},
+	heat: heat{full: 62, fullMemory: 66, coreMax: 87, slowdown: 89, shutdown: 95}, margin: true,
+	clocks: [4]span{{345, 1980}, {345, 1980}, {2619, 2619}, {765, 1545}}, base: 1590, application: 1980,
+	bus: true, engines: [4]bool{true, true, true, true},
+	eccMode: true, ecc: true, eccLife: true, causes: true, buckets: allBuckets, mig: true,
+	pcie: pcie{5, 5, 16}, nvlink: nvlink{18, 4, 26562, 4},
+}
+
 // boards are the models. What is missing, and memory, its window and banks, clocks, offsets of
 // temperature and power limits of H100, H200, B200 and L40S are as real boards answered nvidia-smi;
 // so is most of the A100, of which a sister with half the memory was seen, and the RTX lacks what an
 // RTX 4080 SUPER lacked. The rest is near what vendors publish of such boards, and so are temperatures
 // under load; none of it was measured on one.
 var boards = []board{
-	{
-		id: "h100", model: "Simulated NVIDIA H100 80GB HBM3", vendor: nvidia, age: hopper,
-		architecture: "hopper", capability: "9.0", driver: nvidiaDriver, firmware: "96.00.61.00.01",
-		inforom: inforom{"G520.0200.00.05", "2.1", "7.16"},
-		memory:  85520809984, reserved: 502267904, window: 131072 * mebi, banks: 2560,
-		idle: 70, limits: [5]int64{200, 700, 700, 700, 700},
-		heat: heat{full: 62, fullMemory: 66, coreMax: 87, slowdown: 89, shutdown: 95}, margin: true,
-		clocks: [4]span{{345, 1980}, {345, 1980}, {2619, 2619}, {765, 1545}}, base: 1590, application: 1980,
-		bus: true, engines: [4]bool{true, true, true, true},
-		eccMode: true, ecc: true, eccLife: true, causes: true, buckets: allBuckets, mig: true,
-		pcie: pcie{5, 5, 16}, nvlink: nvlink{18, 4, 26562, 4},
-	},
+	h100,
+	h100.split("h100mig", sizesOfH100, "3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb"),
 	{
 		id: "h200", model: "Simulated NVIDIA H200", vendor: nvidia, age: hopper,
 		architecture: "hopper", capability: "9.0", driver: nvidiaDriver, firmware: "96.00.b9.00.01",

@@ -28,16 +28,20 @@ const (
 	ofLocations = "gpu.ecc.location.errors gpu.ecc.location.lifetime.errors "
 	ofECCMode   = "gpu.ecc.enabled gpu.ecc.lifetime.errors "
 	ofMargin    = "gpu.temperature.margin gpu.temperature.margin.limit "
-	ofFans      = "gpu.fan.rotation.frequency gpu.fan.speed "
-	ofFilms     = "gpu.encoder.frame.rate gpu.encoder.latency " // while some are made
-	ofClock     = "gpu.clock.application "
-	ofLimits    = "gpu.temperature.limit "
+	ofWhole     = "gpu.busy.time gpu.utilization gpu.memory.controller.utilization gpu.media.utilization " + // boards that are not split
+		"gpu.row_remap.failure gpu.row_remap.pending gpu.row_remap.rows "
+	ofFans   = "gpu.fan.rotation.frequency gpu.fan.speed "
+	ofFilms  = "gpu.encoder.frame.rate gpu.encoder.latency " // while some are made
+	ofClock  = "gpu.clock.application "
+	ofLimits = "gpu.temperature.limit "
 )
 
 // gaps are the metrics a board of a model does not have at all, and some of those it has in part.
 var gaps = map[string]struct{ lacks, has string }{
 	"h100": {ofFans + ofFilms + ofBlackwell + ofLimits,
 		`gpu.temperature{gpu_temperature_sensor="memory"} gpu.temperature.margin{} gpu.ecc.lifetime.errors{gpu_ecc_error_type="corrected"} gpu.xid.errors{gpu_xid="94"} gpu.ecc.location.errors{gpu_ecc_error_type="corrected",gpu_ecc_location="sram"} -gpu.ecc.location.errors{gpu_ecc_error_type="corrected",gpu_ecc_location="l2_cache"} gpu.row_remap.banks{gpu_row_remap_availability="max"} gpu.power.instant{gpu_power_domain="device"} -gpu.power.instant{gpu_power_domain="memory"} gpu.temperature.margin.limit{gpu_temperature_limit_type="memory_max"} gpu.clock.application{gpu_clock_type="graphics"} -gpu.clock.application{gpu_clock_type="video"} gpu.throttle.time{gpu_throttle_cause="sw_power_cap"} -gpu.throttle.time{gpu_throttle_cause="hw_slowdown"}`},
+	"h100mig": {ofFans + ofFilms + ofBlackwell + ofLimits + ofWhole,
+		`gpu.mig.enabled{gpu_mode_phase="current"} gpu.row_remap.banks{gpu_row_remap_availability="max"} gpu.gr_engine.active{} gpu.energy{} gpu.memory.usage{} gpu.encoder.sessions{} gpu.accounting.enabled{}`},
 	"h200": {ofFans + ofFilms + ofBlackwell + ofLimits, `gpu.temperature{gpu_temperature_sensor="memory"}`},
 	"b200": {ofFans + ofFilms + ofLimits,
 		`gpu.temperature{gpu_temperature_sensor="memory"} gpu.fabric.fault{gpu_fabric_fault="access_timeout"} -gpu.fabric.fault{gpu_fabric_fault="route_unhealthy"}`},

@@ -34,7 +34,12 @@ func uuid(vendor string, index int, x, y uint64) string {
 	case intel:
 		return fmt.Sprintf("01P0-HL3251A0-18-S%05X-%02d-%02d-%02d", x&0xfffff, y%28+1, y>>8%12+1, index)
 	}
-	return fmt.Sprintf("GPU-%08x-%04x-%04x-%04x-%012x", x>>32, x>>16&0xffff, x&0xffff, y>>48, y&0xffffffffffff)
+	return "GPU-" + grouped(x, y)
+}
+
+// grouped writes 128 bits as UUIDs are written.
+func grouped(x, y uint64) string {
+	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", x>>32, x>>16&0xffff, x&0xffff, y>>48, y&0xffffffffffff)
 }
 
 // pciAddress spreads the boards over two domains, four buses apart.

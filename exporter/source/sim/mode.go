@@ -12,7 +12,7 @@ func (d *device) mode(out *telemetry.Mode) {
 	}
 	tell(&out.PerformanceState, ours, float64(state))
 	for i := range out.MIGEnabled {
-		tell(&out.MIGEnabled[i], b.mig, 0)
+		tell(&out.MIGEnabled[i], b.mig, one(len(b.parts) > 0))
 	}
 	tell(&out.PersistenceEnabled, ours, one(!b.consumer))
 	for i := range out.ComputeMode {

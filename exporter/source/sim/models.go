@@ -58,7 +58,8 @@ type board struct {
 	eccLife     bool // it counts errors in its life
 	causes      bool // it tells why its clocks are held down, and for how long
 	buckets     []telemetry.ThrottleBucket
-	mig         bool // it can be split
+	mig         bool      // it can be split
+	parts       []profile // it is, into these
 
 	pcie   pcie
 	nvlink nvlink

@@ -20,7 +20,7 @@ const jobSize = 4
 // nodes are the nodes with a name.
 var nodes = map[string]string{
 	// One board of each sort of gap in what is told.
-	"mixed": "h100x2,b200x1,a100x1,l40sx1,rtx4090x1,mi300xx1,gaudi3x1",
+	"mixed": "h100x2,h100migx1,b200x1,a100x1,l40sx1,rtx4090x1,mi300xx1,gaudi3x1",
 }
 
 // slot is one place of a node and the board in it.

@@ -12,9 +12,10 @@ func TestParse(t *testing.T) {
 	for node, want := range map[string]string{
 		"h100x8":               "h100 h100 h100 h100 h100 h100 h100 h100",
 		"H100x1 , mi300xx2":    "h100 mi300x mi300x",
+		"h100migx2,h100x1":     "h100mig h100mig h100",
 		"h100x1,a100x1,h100x1": "h100 a100 h100",
-		"mixed":                "h100 h100 b200 a100 l40s rtx4090 mi300x gaudi3",
-		"Mixed":                "h100 h100 b200 a100 l40s rtx4090 mi300x gaudi3",
+		"mixed":                "h100 h100 h100mig b200 a100 l40s rtx4090 mi300x gaudi3",
+		"Mixed":                "h100 h100 h100mig b200 a100 l40s rtx4090 mi300x gaudi3",
 	} {
 		slots, err := parse(node)
 		var got []string
@@ -32,9 +33,11 @@ func TestParse(t *testing.T) {
 
 func TestParseFaults(t *testing.T) {
 	for node, want := range map[string][]string{
-		"":                     {`"" is not MODELxCOUNT`, "models are h100, h200"},
-		"h10x8":                {`node "h10x8"`, `no model "h10"`, `did you mean "h100"?`, "models are h100, h200", "nodes with a name are mixed"},
+		"":                     {`"" is not MODELxCOUNT`, "models are h100, h100mig, h200"},
+		"h10x8":                {`node "h10x8"`, `no model "h10"`, `did you mean "h100"?`, "models are h100, h100mig, h200", "nodes with a name are mixed"},
 		"mi300x8":              {`no model "mi300"`, `did you mean "mi300x"?`},
+		"h100mig":              {`"h100mig" has no count; write h100migx1`},
+		"h100mgx1":             {`did you mean "h100mig"?`},
 		"mi300x":               {`"mi300x" has no count; write mi300xx1`},
 		"h100":                 {`"h100" has no count; write h100x1`},
 		"mixd":                 {`"mixd" is not MODELxCOUNT; did you mean "mixed"?`},
@@ -69,7 +72,7 @@ func TestIdentity(t *testing.T) {
 		intel:  regexp.MustCompile(`^01P0-HL3251A0-18-S[0-9A-F]{5}-\d\d-\d\d-\d\d$`),
 	}
 	pci := regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{2}:00\.0$`)
-	_, devices := start(t, strings.Join(modelIDs(), "x8,")+"x8", 7)
+	_, devices := start(t, strings.Join(modelIDs(), "x7,")+"x7", 7)
 	seen := map[string]bool{}
 	for i, d := range devices {
 		id := d.Identity()

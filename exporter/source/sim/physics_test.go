@@ -30,6 +30,9 @@ func TestCountersAreIntegrals(t *testing.T) {
 	slow, scraped := start(t, allModels(), 3)
 	fast, watched := start(t, allModels(), 3)
 	for i := range scraped {
+		if seat := i % jobSize; seat != 0 && seat != jobSize-1 { // those in between do nothing the others do not
+			continue
+		}
 		var past reference
 		b := scraped[i].(*device).board
 		floors := [...]float64{applicationFloor: float64(b.application) * mega, baseFloor: float64(b.base) * mega}
@@ -55,7 +58,9 @@ func TestCountersAreIntegrals(t *testing.T) {
 			got := read(t, scraped[i])
 			where := fmt.Sprintf("%s after %v", scraped[i].Identity().Model, next)
 			near(t, where+": energy", number(t, got.Power.Energy), want.energy)
-			near(t, where+": busy time", number(t, got.Utilization.BusyTime), want.busy)
+			if busy, ok := got.Utilization.BusyTime.Get(); ok {
+				near(t, where+": busy time", busy, want.busy)
+			}
 			for c, v := range got.Throttle.Time {
 				if s, ok := v.Get(); ok {
 					near(t, where+": throttle time "+telemetry.ThrottleCause(c).String(), s, want.held[c])
@@ -75,7 +80,7 @@ func TestCountersAreIntegrals(t *testing.T) {
 				return
 			}
 		}
-		if past.energy == 0 || past.busy == 0 {
+		if past.energy == 0 || past.busy == 0 && len(b.parts) == 0 {
 			t.Errorf("board %d did nothing", i)
 		}
 	}
@@ -84,7 +89,8 @@ func TestCountersAreIntegrals(t *testing.T) {
 func (r *reference) add(t *testing.T, x *telemetry.Device, floors [2]float64, seconds float64) {
 	r.draws = append(r.draws, number(t, x.Power.Draw))
 	r.energy += number(t, x.Power.Draw) * seconds
-	r.busy += number(t, x.Utilization.Utilization) * seconds
+	busy, _ := x.Utilization.Utilization.Get()
+	r.busy += busy * seconds
 	held := false
 	for c, v := range x.Throttle.Reason {
 		on, _ := v.Get()
@@ -128,10 +134,11 @@ func TestEveryInstantIsPossible(t *testing.T) {
 			}
 			met |= dev.physics.now.held
 		}
-		if !dev.physics.plan.serving && met&powerCap == 0 {
+		full := !dev.physics.plan.serving && len(dev.physics.duties) == 1 // of those that are split some partition always serves
+		if full && met&powerCap == 0 {
 			t.Errorf("%s %d never met its power limit", d.Identity().Model, i)
 		}
-		if !dev.physics.plan.serving && i%jobSize == jobSize-1 && met&tooHot == 0 {
+		if full && i%jobSize == jobSize-1 && met&tooHot == 0 {
 			t.Errorf("%s %d never got too hot", d.Identity().Model, i)
 		}
 		if met&powerBrake == 0 && i == 0 {
@@ -187,8 +194,9 @@ func possible(d *device, x *telemetry.Device, counters map[string]float64) strin
 
 	wrong = append(wrong, filled(&x.Profiling)...)
 	wrong = append(wrong, accounted(&x.ECC)...)
-	if dram, ok := x.Profiling.DramActive.Get(); ok {
-		controller := get(x.Utilization.MemoryControllerUtilization)
+	wrong = append(wrong, divided(d, x)...)
+	dram, profiled := x.Profiling.DramActive.Get()
+	if controller, ok := x.Utilization.MemoryControllerUtilization.Get(); ok && profiled {
 		want(dram <= controller+percent, "memory moves data for %v of the time and is busy for %v", dram, controller)
 	}
 

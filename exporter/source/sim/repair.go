@@ -6,7 +6,8 @@ import "github.com/gpumeter/gpumeter/exporter/telemetry"
 const rowRemapping = 63
 
 // repair tells of rows replaced: one with each XID that says so, each in a bank of its own, of which
-// there are enough for centuries. It is in use after the reset that the driver then asks for.
+// there are enough for centuries. It is in use after the reset that the driver then asks for. Of a board that is split only the
+// banks are told.
 func (d *device) repair(out *telemetry.Repair) {
 	b, tick := d.board, d.physics.tick
 	replaced, pending, has := int64(0), false, b.banks != 0
@@ -17,10 +18,11 @@ func (d *device) repair(out *telemetry.Repair) {
 		}
 	}
 	action := d.faults.action(tick)
-	tell(&out.RowRemapRows[telemetry.ECCErrorTypeCorrected], has, 0)
-	tell(&out.RowRemapRows[telemetry.ECCErrorTypeUncorrected], has, float64(replaced))
-	tell(&out.RowRemapPending, has, one(pending))
-	tell(&out.RowRemapFailure, has, 0)
+	rows := has && len(d.partitions) == 0
+	tell(&out.RowRemapRows[telemetry.ECCErrorTypeCorrected], rows, 0)
+	tell(&out.RowRemapRows[telemetry.ECCErrorTypeUncorrected], rows, float64(replaced))
+	tell(&out.RowRemapPending, rows, one(pending))
+	tell(&out.RowRemapFailure, rows, 0)
 
 	touched := min(replaced, b.banks)
 	for i := range out.RowRemapBanks {

@@ -13,7 +13,7 @@ import (
 
 // Config says which node is simulated.
 type Config struct {
-	Node string           // boards and how many of each: h100x8, or h100x2,l40sx1, or the name of a node: mixed
+	Node string           // boards and how many of each: h100x8, or h100x2,h100migx1, or the name of a node: mixed
 	Now  func() time.Time // called from many goroutines; nil: time.Now
 	Seed uint64           // the same seed makes the same boards do the same
 }
@@ -54,25 +54,28 @@ func (r *reader) Close() error { return nil }
 
 // device is one board.
 type device struct {
-	board    *board
-	identity telemetry.Identity
-	about    about
-	links    []link
-	now      func() time.Time
-	loaded   time.Time // the driver
-	physics  physics
-	faults   faultLog
+	board      *board
+	identity   telemetry.Identity
+	about      about
+	links      []link
+	partitions []partition
+	processes  []process // of each duty
+	now        func() time.Time
+	loaded     time.Time // the driver
+	physics    physics
+	faults     faultLog
 }
 
 // newDevice puts a board into the node. What it does follows from the node, the seed and its index.
 func newDevice(c Config, loaded time.Time, s slot, index int) *device {
 	seed := mix(c.Seed, uint64(index))
-	p := newPlan(s, mix(c.Seed, everyone), mix(c.Seed, everyone, uint64(s.entry), uint64(s.job)), seed)
+	work := duties(s, mix(c.Seed, everyone), mix(c.Seed, everyone, uint64(s.entry), uint64(s.job)), seed)
 	return &device{
-		board: s.board, identity: identify(s.board, index, seed), about: describe(s.board, index, seed), links: connect(s.board),
+		board: s.board, identity: identify(s.board, index, seed), about: describe(s.board, index, seed),
+		links: connect(s.board), partitions: cut(s.board, seed), processes: make([]process, len(work)),
 		now: c.Now, loaded: loaded,
-		physics: newPhysics(s.board, []duty{newDuty(s.board, p)}),
-		faults:  newFaultLog(s.board, p, mix(seed, 'f')),
+		physics: newPhysics(s.board, work),
+		faults:  newFaultLog(s.board, work[0].plan, mix(seed, 'f')),
 	}
 }
 
@@ -98,6 +101,6 @@ func (d *device) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
 	d.platform(&out.Platform)
 	profiling(&out.Profiling, d.board.age >= hopper, d.physics.activeAll)
 	d.xid(&out.XID)
-	out.Links = d.readLinks()
+	out.Partitions, out.Links, out.Processes = d.readPartitions(), d.readLinks(), d.readProcesses()
 	return nil
 }

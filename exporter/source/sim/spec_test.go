@@ -64,6 +64,7 @@ func union[T any](families []telemetry.Family[T], all []*T) *T {
 func TestSpecIsRead(t *testing.T) {
 	all := readAll(t, "mixed")
 	sourcetest.SpecIsRead(t, "sim", telemetry.DeviceFamilies, union(telemetry.DeviceFamilies, all.devices))
+	sourcetest.SpecIsRead(t, "sim", telemetry.PartitionFamilies, union(telemetry.PartitionFamilies, all.partitions))
 	sourcetest.SpecIsRead(t, "sim", telemetry.LinkFamilies, union(telemetry.LinkFamilies, all.links))
 	sourcetest.SpecIsRead(t, "sim", telemetry.ProcessFamilies, union(telemetry.ProcessFamilies, all.processes))
 }
@@ -72,6 +73,7 @@ func TestSpecIsRead(t *testing.T) {
 func TestMixedHasEveryMetric(t *testing.T) {
 	all := readAll(t, "mixed")
 	hasEveryMetric(t, telemetry.DeviceFamilies, all.devices)
+	hasEveryMetric(t, telemetry.PartitionFamilies, all.partitions)
 	hasEveryMetric(t, telemetry.LinkFamilies, all.links)
 	hasEveryMetric(t, telemetry.ProcessFamilies, all.processes)
 }

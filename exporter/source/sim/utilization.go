@@ -6,12 +6,13 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
+// utilization tells how busy the board is, if it is not split: nobody tells it of partitions.
 func (d *device) utilization(out *telemetry.Utilization) {
-	busy := float64(d.physics.now.busy)
-	out.Utilization.Set(busy * percent)
-	out.BusyTime.Set(d.physics.busySeconds())
+	busy, whole := float64(d.physics.now.busy), len(d.partitions) == 0
+	tell(&out.Utilization, whole, busy*percent)
+	tell(&out.BusyTime, whole, d.physics.busySeconds())
 	// Matrix products keep the memory busy for less than half of the time.
-	tell(&out.MemoryControllerUtilization, d.board.bus, math.Floor(busy*0.42)*percent)
+	tell(&out.MemoryControllerUtilization, d.board.bus && whole, math.Floor(busy*0.42)*percent)
 	for i, has := range d.board.engines {
 		share := 0.0 // no job here computes optical flow
 		switch {
@@ -20,6 +21,6 @@ func (d *device) utilization(out *telemetry.Utilization) {
 		case i == int(telemetry.MediaEngineEncoder) && d.filmsMade() > 0:
 			share = math.Floor(busy * 0.6) // and some are answered with them
 		}
-		tell(&out.MediaUtilization[i], has, share*percent)
+		tell(&out.MediaUtilization[i], has && whole, share*percent)
 	}
 }
