@@ -74,7 +74,7 @@ var counterparts = map[string][]Counterpart{
 	"gpu.driver.version":   {{Key: "hw.driver_version"}},
 	"gpu.firmware.version": {{Key: "hw.firmware_version"}},
 	// A late device works, or is about to be lost: the official state has no word for hanging.
-	"gpu.state":              {{Key: "hw.state", Values: map[string]string{"late": "degraded", "lost": "failed"}}},
+	"gpu.state":              {{Key: "hw.state", Values: map[string]string{"late": "degraded", "lost": "failed", "released": "degraded", "missing": "failed"}}},
 	"gpu.ecc.error.type":     {{Key: "error.type"}},
 	"gpu.xid":                {{Key: "error.type"}},
 	"gpu.temperature.sensor": {{Key: "hw.sensor_location"}},

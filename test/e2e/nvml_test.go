@@ -12,9 +12,9 @@ import (
 )
 
 // fakeDriver is a libnvidia-ml of our own for the binary to load, and the file that tells it what to do.
-func fakeDriver(t *testing.T) (library, config string) {
+func fakeDriver(t *testing.T, flags ...string) (library, config string) {
 	t.Helper()
-	dir := fakenvml.Build(t)
+	dir := fakenvml.Build(t, flags...)
 	return filepath.Join(dir, fakenvml.Library), filepath.Join(dir, "config")
 }
 

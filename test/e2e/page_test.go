@@ -3,6 +3,7 @@ package e2e
 import (
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,25 +19,32 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/gpumeter/gpumeter/test/fakenvml"
 )
 
 const openMetrics = "application/openmetrics-text;version=1.0.0"
 
-// notOnThePage are the metrics a simulated node without faults does not show, and why.
+// notOnThePage are the metrics that neither a simulated node shows nor a driver that can do
+// everything, and why.
 var notOnThePage = map[string]string{
-	"gpumeter_read_faults_total": "appears with the first fault; a simulated device never fails",
-	"gpu_retired_pages_total":    "boards up to Turing have it; none of them is simulated",
-	"gpu_retired_pages_pending":  "boards up to Turing have it; none of them is simulated",
+	"gpumeter_read_faults_total": "appears with the first fault; these devices never fail",
 	"gpu_xid_errors_total":       "a code appears when it is first seen, which takes a simulated node hours",
 }
 
-// Every metric of the spec is on the page of a simulated node, under the name Prometheus' own
-// translation gives it, and nothing else of ours is.
+// Every metric of the spec is on the page of a simulated node or of a driver that can do everything,
+// under the name Prometheus' own translation gives it, and nothing else of ours is.
 func TestEveryMetricIsServed(t *testing.T) {
-	e := serve(t, nil, "--simulate", "mixed", "--metrics.include", "system")
-	e.get(t, "/metrics")
-	time.Sleep(1100 * time.Millisecond) // the second read has timed the first
-	families := parse(t, e.get(t, "/metrics", "Accept", "text/plain"))
+	library, config := fakeDriver(t, fakenvml.Driver("610"))
+	fakenvml.Configure(t, config, "gpus 1", "board everything", "process 0 4242 1073741824 30",
+		"set 0 enc_sessions 2", "set 0 enc_fps 60", "set 0 fbc_sessions 1", "set 0 fbc_fps 30")
+	families := map[string]*dto.MetricFamily{}
+	for _, args := range [][]string{{"--simulate", "mixed"}, {"--nvml.library", library}} {
+		e := serve(t, []string{"FAKENVML_CONFIG=" + config}, append(args, "--metrics.include", "*")...)
+		e.get(t, "/metrics")
+		time.Sleep(5500 * time.Millisecond) // the second read has timed the first, and the sampler has had a window
+		maps.Copy(families, parse(t, e.get(t, "/metrics", "Accept", "text/plain")))
+	}
 	want := map[string]bool{}
 	for _, m := range specMetrics(t) {
 		if m.unread {
@@ -63,12 +71,14 @@ func TestEveryMetricIsServed(t *testing.T) {
 	}
 }
 
-// What one H100 costs Prometheus by default, its links and processes aside.
+// What one H100 costs Prometheus by default, with its links and without.
 func TestSeriesOfOneDevice(t *testing.T) {
 	e := serve(t, nil, "--simulate", "h100x1")
-	n := len(regexp.MustCompile(`(?m)^gpu_`).FindAllString(e.get(t, "/metrics", "Accept", "text/plain"), -1))
-	if n < 50 || n > 250 {
-		t.Errorf("%d series", n)
+	page := e.get(t, "/metrics", "Accept", "text/plain")
+	all := len(regexp.MustCompile(`(?m)^gpu_`).FindAllString(page, -1))
+	links := len(regexp.MustCompile(`(?m)^gpu_link_`).FindAllString(page, -1))
+	if all < 250 || all > 450 || all-links > 250 {
+		t.Errorf("%d series, %d of them of links", all, links)
 	}
 }
 
@@ -85,6 +95,7 @@ func specMetrics(t *testing.T) []specMetric {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no spec: %v", err)
 	}
+	prefixes := scopePrefixes(t)
 	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
 	types := map[string]otlptranslator.MetricType{
 		"gauge": otlptranslator.MetricTypeGauge, "counter": otlptranslator.MetricTypeMonotonicCounter,
@@ -97,6 +108,7 @@ func specMetrics(t *testing.T) []specMetric {
 			t.Fatal(err)
 		}
 		var group struct {
+			Scopes  []string
 			Metrics []struct {
 				Name, Unit, Instrument string
 				Sources                map[string]any
@@ -106,14 +118,43 @@ func specMetrics(t *testing.T) []specMetric {
 			t.Fatalf("%s: %v", file, err)
 		}
 		for _, m := range group.Metrics {
-			name, err := namer.Build(otlptranslator.Metric{Name: m.Name, Unit: m.Unit, Type: types[m.Instrument]})
-			if err != nil {
-				t.Fatal(err)
+			for _, scope := range group.Scopes { // a metric of several is written under the prefix of the first
+				own := m.Name
+				if len(group.Scopes) > 1 {
+					own = prefixes[scope] + strings.TrimPrefix(m.Name, prefixes[group.Scopes[0]])
+				}
+				name, err := namer.Build(otlptranslator.Metric{Name: own, Unit: m.Unit, Type: types[m.Instrument]})
+				if err != nil {
+					t.Fatal(err)
+				}
+				metrics = append(metrics, specMetric{prom: name, unread: len(m.Sources) == 0})
 			}
-			metrics = append(metrics, specMetric{prom: name, unread: len(m.Sources) == 0})
 		}
 	}
 	return metrics
+}
+
+// scopePrefixes are the first words of each scope's metrics.
+func scopePrefixes(t *testing.T) map[string]string {
+	t.Helper()
+	raw, err := os.ReadFile("../../spec/scopes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Scopes []struct {
+			Name     string
+			Prefixes []string
+		}
+	}
+	if err := yaml.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, s := range doc.Scopes {
+		out[s.Name] = s.Prefixes[0]
+	}
+	return out
 }
 
 func parse(t testing.TB, page string) map[string]*dto.MetricFamily {
