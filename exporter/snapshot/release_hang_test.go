@@ -167,3 +167,28 @@ func (d *slowDriver) Devices(ctx context.Context) ([]source.Device, error) {
 	return d.driver.Devices(ctx)
 }
 func (d *slowDriver) Close() error { d.wait("close"); return d.driver.Close() }
+
+// The exporter ends though a release waits for a driver that hangs, and so does the release.
+func TestReleaseDuringShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sick, answer := hung(0)
+		defer close(answer)
+		f := NewFeed(Config{Sources: []source.Source{(&driver{devices: []source.Device{sick, newGPU(1)}}).source("nvml")}})
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { f.Run(ctx); close(ended) }()
+		f.Snapshot(context.Background())
+		start, released := time.Now(), make(chan error)
+		go func() { released <- f.Release(patience(t, time.Minute), 0) }()
+		time.Sleep(time.Second)
+		cancel()
+		<-ended
+		if took := time.Since(start); took > 6*time.Second {
+			t.Errorf("ended after %v", took)
+		}
+		f.Acquire() // too late for anybody
+		if err := <-released; !errors.Is(err, ErrHeld) {
+			t.Errorf("%v", err)
+		}
+	})
+}

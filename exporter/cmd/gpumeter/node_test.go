@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/source"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
@@ -77,6 +81,46 @@ func TestNeeded(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("include %v, exclude %v: %v, want %v", c.include, c.exclude, got, c.want)
+		}
+	}
+}
+
+// A vendor's devices are expected only where a source that reads them is asked: not when all of its
+// metrics are off, and not beside a simulated node.
+func TestDriver(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*config.Node)
+		want   string
+	}{
+		"read":      {func(*config.Node) {}, "nvidia"},
+		"off":       {func(n *config.Node) { n.Metrics.Exclude = []string{"gpu.*"} }, ""},
+		"simulated": {func(n *config.Node) { n.Simulate = "h100x8" }, ""},
+	} {
+		var cfg config.Node
+		c.change(&cfg)
+		n, err := newNode(t.Context(), cfg, 0, nil, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n.driver("nvidia"); got != c.want || n.driver("amd") != "" {
+			t.Errorf("%s: %q, want %q; amd %q", name, got, c.want, n.driver("amd"))
+		}
+	}
+}
+
+// What can not be is refused before anything is read.
+func TestNewNodeRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, cfg := range map[string]config.Node{
+		"--state.directory": {StateDirectory: filepath.Join(file, "below")},
+		"two numbers":       {ExpectedDevices: []string{"8", "9"}},
+		"pattern":           {Devices: []string{"[a"}},
+	} {
+		if _, err := newNode(t.Context(), cfg, 0, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
