@@ -15,6 +15,10 @@ type Families struct {
 	partition []telemetry.Family[telemetry.Partition]
 	link      []telemetry.Family[telemetry.Link]
 	process   []telemetry.Family[telemetry.Process]
+	owner     []telemetry.Family[telemetry.Owner]
+	workload  []telemetry.Family[telemetry.Workload]
+	detail    []telemetry.Family[telemetry.Detail]
+	usage     []telemetry.Family[telemetry.Usage]
 	host      []telemetry.Family[telemetry.Host]
 	self      []telemetry.Family[telemetry.Self]
 }
@@ -26,6 +30,10 @@ func NewFamilies(keep func(*metric.Desc) bool) *Families {
 	f.partition = filter(f, telemetry.PartitionFamilies, keep)
 	f.link = filter(f, telemetry.LinkFamilies, keep)
 	f.process = filter(f, telemetry.ProcessFamilies, keep)
+	f.owner = filter(f, telemetry.OwnerFamilies, keep)
+	f.workload = filter(f, telemetry.WorkloadFamilies, keep)
+	f.detail = filter(f, telemetry.DetailFamilies, keep)
+	f.usage = filter(f, telemetry.UsageFamilies, keep)
 	f.host = filter(f, telemetry.HostFamilies, keep)
 	f.self = filter(f, telemetry.SelfFamilies, keep)
 	return f
@@ -70,6 +78,10 @@ func (f *Families) Walk(s *snapshot.Snapshot, v Visitor) {
 	parts(&w, s, f.partition, func(d *telemetry.Device) []telemetry.Part[telemetry.Partition] { return d.Partitions })
 	parts(&w, s, f.link, func(d *telemetry.Device) []telemetry.Part[telemetry.Link] { return d.Links })
 	parts(&w, s, f.process, func(d *telemetry.Device) []telemetry.Part[telemetry.Process] { return d.Processes })
+	things(&w, f.owner, s.Owners)
+	things(&w, f.workload, s.Workloads)
+	things(&w, f.detail, s.Details)
+	things(&w, f.usage, s.Usages)
 	for i := range f.host {
 		w.begin(f.host[i].Desc)
 		if s.Host != nil {
@@ -84,6 +96,17 @@ func (f *Families) Walk(s *snapshot.Snapshot, v Visitor) {
 	}
 }
 
+// things walks the families of what stands for itself.
+func things[T any](w *walker, families []telemetry.Family[T], all []telemetry.Part[T]) {
+	for i := range families {
+		w.begin(families[i].Desc)
+		for j := range all {
+			walk(w, &families[i], &all[j].Read, Labels{Thing: all[j].Labels})
+		}
+		w.index++
+	}
+}
+
 // parts walks the families of what devices have several of.
 func parts[T any](w *walker, s *snapshot.Snapshot, families []telemetry.Family[T], of func(*telemetry.Device) []telemetry.Part[T]) {
 	for i := range families {
@@ -92,7 +115,11 @@ func parts[T any](w *walker, s *snapshot.Snapshot, families []telemetry.Family[T
 			d := &s.Devices[j]
 			all := of(&d.Read)
 			for k := range all {
-				walk(w, &families[i], &all[k].Read, Labels{Thing: w.labels(d), Part: all[k].Labels})
+				at := Labels{Thing: w.labels(d), Part: all[k].Labels}
+				if w.owned && all[k].Owned != nil {
+					at.Part = all[k].Owned
+				}
+				walk(w, &families[i], &all[k].Read, at)
 			}
 		}
 		w.index++

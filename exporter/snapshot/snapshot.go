@@ -17,6 +17,12 @@ type Snapshot struct {
 	Host    *telemetry.Host // nil when nothing reads the host
 	Self    telemetry.Self
 	Health  Health
+
+	// Whose work it is; a stage fills these in.
+	Owners    []telemetry.Part[telemetry.Owner]    // one for each device or partition
+	Workloads []telemetry.Part[telemetry.Workload] // one for each workload on each device or partition
+	Details   []telemetry.Part[telemetry.Detail]
+	Usages    []telemetry.Part[telemetry.Usage] // the ledger
 }
 
 // Device is one device at that instant.

@@ -29,6 +29,7 @@ func Descs() []*metric.Desc {
 	all = describe(all, ProcessFamilies)
 	all = describe(all, OwnerFamilies)
 	all = describe(all, WorkloadFamilies)
+	all = describe(all, DetailFamilies)
 	all = describe(all, UsageFamilies)
 	all = describe(all, EngineFamilies)
 	all = describe(all, HostFamilies)
@@ -42,8 +43,10 @@ func describe[T any](all []*metric.Desc, families []Family[T]) []*metric.Desc {
 	return all
 }
 
-// Part is a part of a whole (a partition, a link or a process of a device), and what was read of it.
+// Part is one of several things of a scope, and what was read of it: a partition, a link or a
+// process of a device, or a workload.
 type Part[T any] struct {
-	Labels *metric.Labels // its own; the whole's come before them
+	Labels *metric.Labels // its own; those of the whole it is a part of come before them
+	Owned  *metric.Labels // the same and who owns it, where it is not owned with the whole; on its gauges
 	Read   T
 }

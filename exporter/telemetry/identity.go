@@ -14,6 +14,7 @@ type Identity struct {
 	Vendor string // nvidia, amd, intel, tenstorrent, google
 	Model  string // as the driver names it
 
+	Slices            string // compute slices a device can be cut into, where it can
 	Minor             string // of the device node, as in /dev/nvidia0
 	PCI               string // bus address, lower case, 4-digit domain: 0000:83:00.0
 	Serial            string

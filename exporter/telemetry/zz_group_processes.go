@@ -12,4 +12,6 @@ type Processes struct {
 	MemoryUsage metric.Value
 	// Utilization is gpu.process.utilization in 1: Share of the driver's last sample period in which a kernel of the process ran.
 	Utilization metric.Value
+	// BusyTime is gpu.process.busy.time in s: Seconds in which a kernel of the process ran, counted by the exporter.
+	BusyTime metric.Value
 }

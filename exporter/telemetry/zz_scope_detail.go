@@ -43,7 +43,7 @@ var DetailFamilies = []Family[Detail]{
 		Desc: &metric.Desc{
 			Name: "gpu.workload.info", Prom: "gpu_workload_info", Unit: "", PromUnit: "",
 			Help: "What is known of the workload and would be too long on its other series; always 1.",
-			Kind: metric.KindGauge, Scope: "detail", Group: "description", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "detail", Group: "description", Sources: []string{"attribution"},
 		},
 		Keyed: func(x *Detail) *[]metric.Keyed { return &x.Description.Info },
 	},

@@ -51,7 +51,7 @@ var OwnerFamilies = []Family[Owner]{
 		Desc: &metric.Desc{
 			Name: "gpu.owner.info", Prom: "gpu_owner_info", Unit: "", PromUnit: "",
 			Help: "Who holds the device or partition; always 1.",
-			Kind: metric.KindGauge, Scope: "owner", Group: "ownership", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "owner", Group: "ownership", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_sharing", Value: "none"}),
 				metric.NewLabels(metric.Label{Name: "gpu_sharing", Value: "exclusive"}),

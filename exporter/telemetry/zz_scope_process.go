@@ -53,4 +53,15 @@ var ProcessFamilies = []Family[Process]{
 			func(x *Process) *metric.Value { return &x.Processes.Utilization },
 		},
 	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.process.busy.time", Prom: "gpu_process_busy_time_seconds_total", Unit: "s", PromUnit: "seconds",
+			Help: "Seconds in which a kernel of the process ran, counted by the exporter.",
+			Kind: metric.KindCounter, Scope: "process", Group: "processes", OptIn: true, Sources: []string{"nvml"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Process) *metric.Value{
+			func(x *Process) *metric.Value { return &x.Processes.BusyTime },
+		},
+	},
 }

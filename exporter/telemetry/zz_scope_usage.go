@@ -41,7 +41,7 @@ var UsageFamilies = []Family[Usage]{
 		Desc: &metric.Desc{
 			Name: "gpu.usage.busy.time", Prom: "gpu_usage_busy_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds in which a kernel of the workload ran.",
-			Kind: metric.KindCounter, Scope: "usage", Group: "accounting", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "usage", Group: "accounting", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Usage) *metric.Value{
@@ -52,7 +52,7 @@ var UsageFamilies = []Family[Usage]{
 		Desc: &metric.Desc{
 			Name: "gpu.usage.energy", Prom: "gpu_usage_energy_joules_total", Unit: "J", PromUnit: "joules",
 			Help: "Energy drawn for the workload; how a shared device's is split stands on gpu.workload.info.",
-			Kind: metric.KindCounter, Scope: "usage", Group: "accounting", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "usage", Group: "accounting", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Usage) *metric.Value{
@@ -63,7 +63,7 @@ var UsageFamilies = []Family[Usage]{
 		Desc: &metric.Desc{
 			Name: "gpu.usage.allocated.time", Prom: "gpu_usage_allocated_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds the workload held the device, times its share of it.",
-			Kind: metric.KindCounter, Scope: "usage", Group: "accounting", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "usage", Group: "accounting", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Usage) *metric.Value{

@@ -54,7 +54,7 @@ var WorkloadFamilies = []Family[Workload]{
 		Desc: &metric.Desc{
 			Name: "gpu.workload.busy.time", Prom: "gpu_workload_busy_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds in which a kernel of the workload ran.",
-			Kind: metric.KindCounter, Scope: "workload", Group: "accounting", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "workload", Group: "accounting", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Workload) *metric.Value{
@@ -65,7 +65,7 @@ var WorkloadFamilies = []Family[Workload]{
 		Desc: &metric.Desc{
 			Name: "gpu.workload.energy", Prom: "gpu_workload_energy_joules_total", Unit: "J", PromUnit: "joules",
 			Help: "Energy drawn for the workload; how a shared device's is split stands on gpu.workload.info.",
-			Kind: metric.KindCounter, Scope: "workload", Group: "accounting", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "workload", Group: "accounting", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Workload) *metric.Value{
@@ -76,7 +76,7 @@ var WorkloadFamilies = []Family[Workload]{
 		Desc: &metric.Desc{
 			Name: "gpu.workload.allocated.time", Prom: "gpu_workload_allocated_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds the workload held the device, times its share of it.",
-			Kind: metric.KindCounter, Scope: "workload", Group: "accounting", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "workload", Group: "accounting", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Workload) *metric.Value{
@@ -87,7 +87,7 @@ var WorkloadFamilies = []Family[Workload]{
 		Desc: &metric.Desc{
 			Name: "gpu.workload.memory.usage", Prom: "gpu_workload_memory_usage_bytes", Unit: "By", PromUnit: "bytes",
 			Help: "Device memory the workload holds.",
-			Kind: metric.KindUpDownCounter, Scope: "workload", Group: "holding", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "workload", Group: "holding", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Workload) *metric.Value{
@@ -98,7 +98,7 @@ var WorkloadFamilies = []Family[Workload]{
 		Desc: &metric.Desc{
 			Name: "gpu.workload.xid.events", Prom: "gpu_workload_xid_events_total", Unit: "{error}", PromUnit: "",
 			Help: "XID errors while the workload held the device, by what they ask for.",
-			Kind: metric.KindCounter, Scope: "workload", Group: "holding", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "workload", Group: "holding", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "reset"}),
 				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "reboot"}),
@@ -120,7 +120,7 @@ var WorkloadFamilies = []Family[Workload]{
 		Desc: &metric.Desc{
 			Name: "gpu.workload.ecc.errors", Prom: "gpu_workload_ecc_errors_total", Unit: "{error}", PromUnit: "",
 			Help: "Memory errors of the device while the workload held it.",
-			Kind: metric.KindCounter, Scope: "workload", Group: "holding", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "workload", Group: "holding", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "corrected"}),
 				metric.NewLabels(metric.Label{Name: "gpu_ecc_error_type", Value: "uncorrected"})},
@@ -134,7 +134,7 @@ var WorkloadFamilies = []Family[Workload]{
 		Desc: &metric.Desc{
 			Name: "gpu.workload.throttle.time", Prom: "gpu_workload_throttle_time_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds the cause held the device's clocks down while the workload held it.",
-			Kind: metric.KindCounter, Scope: "workload", Group: "holding", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "workload", Group: "holding", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_throttle_cause", Value: "sw_power_cap"}),
 				metric.NewLabels(metric.Label{Name: "gpu_throttle_cause", Value: "hw_slowdown"}),

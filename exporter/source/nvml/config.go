@@ -14,6 +14,7 @@ type Config struct {
 	Library   string                  // path of libnvidia-ml; empty: where the loader or a known system keeps it
 	Proc      string                  // the host's /proc, for the names of processes; empty: /proc
 	Processes int                     // the most processes told of one device; 0: 32
+	Owners    bool                    // the processes are read in any case: somebody wants to know whose work they do
 	// OnBus says how many of NVIDIA's devices are on the PCI bus, so that one that was put in, or is
 	// back, is found: the driver lists them only when it is initialised. nil: nobody looks.
 	OnBus  func() int

@@ -200,6 +200,9 @@ func (h *handle) Sample(context.Context) {
 	if on.metrics["gpu.power.peak"] || on.metrics["gpu.energy"] {
 		h.peak.sample(&p)
 	}
+	if on.groups["processes"] {
+		h.people.sample(&p)
+	}
 	if on.groups["profiling"] {
 		h.gpm.sample(&p)
 		h.parts.list(&p)

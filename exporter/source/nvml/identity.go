@@ -37,6 +37,11 @@ func (r *reader) identify(dev device, index int, uuid string) telemetry.Identity
 	if pci, ret := dev.GetPciInfo(); ret == nvml.SUCCESS {
 		id.PCI = telemetry.NormalizePCI(text(pci.BusId[:]))
 	}
+	if r.has("nvmlDeviceGetMaxMigDeviceCount") {
+		if n, ret := dev.GetMaxMigDeviceCount(); ret == nvml.SUCCESS && n > 0 { // as many as it has slices
+			id.Slices = strconv.Itoa(n)
+		}
+	}
 	if a, ret := dev.GetArchitecture(); ret == nvml.SUCCESS {
 		id.Architecture = architectures[a]
 	}

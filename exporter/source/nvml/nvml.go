@@ -20,6 +20,9 @@ import (
 func opener(cfg Config) func(context.Context) (source.Reader, error) {
 	past := &archive{log: cfg.Logger, of: map[string]*history{}}
 	chosen := choose(cfg.On)
+	if cfg.Owners {
+		chosen.groups["processes"] = true
+	}
 	return func(context.Context) (source.Reader, error) {
 		lib, err := find(cfg.Library)
 		if err != nil {

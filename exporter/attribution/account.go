@@ -1,0 +1,150 @@
+package attribution
+
+import (
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// account is what one workload has taken of one thing since it was first seen there.
+type account struct {
+	at       Thing
+	workload Workload
+	detail   Detail
+	method   string
+	born     time.Time // first seen
+	seen     time.Time // last seen
+	frozen   bool      // its labels do not change any more
+	labels   *metric.Labels
+	info     telemetry.Part[telemetry.Detail]
+
+	memory metric.Value
+	bill
+	xids     [len(telemetry.Holding{}.XIDEvents)]count
+	ecc      [len(telemetry.Holding{}.ECCErrors)]count
+	throttle [len(telemetry.Holding{}.ThrottleTime)]count
+
+	unbilled bill // until the labels are frozen
+}
+
+// count is a sum of what was measured; what never was is absent, not 0.
+type count struct {
+	n     float64
+	known bool
+}
+
+func (c *count) add(more count) {
+	c.n += more.n
+	c.known = c.known || more.known
+}
+
+// tell writes the count, as 0 while it is not live yet.
+func (c count) tell(v *metric.Value, live bool) {
+	switch {
+	case !c.known:
+		v.Fail(metric.Unsupported)
+	case !live:
+		v.Set(0)
+	default:
+		v.Set(c.n)
+	}
+}
+
+// bill is what is paid for.
+type bill struct{ busy, energy, allocated count }
+
+func (b *bill) add(more bill) {
+	b.busy.add(more.busy)
+	b.energy.add(more.energy)
+	b.allocated.add(more.allocated)
+}
+
+func (b *bill) tell(out *telemetry.Accounting, live bool) {
+	b.busy.tell(&out.BusyTime, live)
+	b.energy.tell(&out.Energy, live)
+	b.allocated.tell(&out.AllocatedTime, live)
+}
+
+// identity is a workload without what is learned of it later, such as what made its pod.
+func identity(w Workload) Workload {
+	w.Kind, w.Name, w.User, w.Account, w.Partition = "", "", "", "", ""
+	return w
+}
+
+// key finds an account.
+type key struct {
+	Thing
+	Workload // its identity
+}
+
+// book adds what a workload took.
+func (a *account) book(more bill) {
+	a.bill.add(more)
+	a.unbilled.add(more)
+}
+
+// settle takes over what is known of the workload by now, until its labels are frozen: series must
+// not change their names.
+func (a *account) settle(w Workload, d Detail, method string, now time.Time, hold time.Duration) {
+	a.seen = now
+	if a.frozen {
+		return
+	}
+	if a.labels == nil || a.workload != w || a.detail != d || a.method != method {
+		a.workload, a.detail, a.method = w, d, method
+		a.labels = w.labels(a.at)
+		a.info = a.describe()
+	}
+	a.frozen = now.Sub(a.born) >= hold
+}
+
+// describe makes the info series.
+func (a *account) describe() telemetry.Part[telemetry.Detail] {
+	w := a.workload
+	one := metric.Keyed{Labels: telemetry.DescriptionInfoAttributes{
+		WorkloadMethod: a.method, K8sWorkloadChain: a.detail.Chain, ContainerImageName: a.detail.Image, SlurmJobName: a.detail.JobName,
+	}.Labels()}
+	one.Value.Set(1)
+	out := telemetry.Part[telemetry.Detail]{Labels: telemetry.DetailAttributes{
+		UUID: a.at.Device, PartitionUUID: a.at.Partition, WorkloadType: w.Type,
+		K8sNamespaceName: w.Namespace, K8sPodName: w.Pod, K8sContainerName: w.Container, SlurmJobID: w.Job, ProcessUnit: w.Unit,
+	}.Labels()}
+	out.Read.Description.Info = []metric.Keyed{one}
+	return out
+}
+
+// tell writes the series. Until the hold is over counts are told as 0, so that increase() sees
+// what was used before the first scrape that saw the workload.
+func (a *account) tell(now time.Time, hold time.Duration) telemetry.Part[telemetry.Workload] {
+	out := telemetry.Part[telemetry.Workload]{Labels: a.labels}
+	live := now.Sub(a.born) >= hold
+	a.bill.tell(&out.Read.Accounting, live)
+	h := &out.Read.Holding
+	if a.seen.Equal(now) { // what it holds now; a workload that has ended holds nothing
+		h.MemoryUsage = a.memory
+	}
+	for i := range a.xids {
+		a.xids[i].tell(&h.XIDEvents[i], live)
+	}
+	for i := range a.ecc {
+		a.ecc[i].tell(&h.ECCErrors[i], live)
+	}
+	for i := range a.throttle {
+		a.throttle[i].tell(&h.ThrottleTime[i], live)
+	}
+	return out
+}
+
+// usage is one line of the ledger: it outlives the workloads it is made of.
+type usage struct {
+	labels *metric.Labels
+	born   time.Time
+	bill
+}
+
+func (u *usage) tell(now time.Time, hold time.Duration) telemetry.Part[telemetry.Usage] {
+	out := telemetry.Part[telemetry.Usage]{Labels: u.labels}
+	u.bill.tell(&out.Read.Accounting, now.Sub(u.born) >= hold)
+	return out
+}

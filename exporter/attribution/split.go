@@ -1,0 +1,108 @@
+package attribution
+
+import (
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// methods say how a thing's use was split, as gpu.workload.info tells.
+const (
+	bySoleOwner  = "sole_owner"   // all of it is the owner's
+	byProcesses  = "process_time" // by the time measured of each process
+	byNobody     = "unattributed" // nothing is measured of each
+	byAllocation = "allocation"   // only the time held is known
+)
+
+// interval is what a thing did between two pictures.
+type interval struct {
+	seconds      float64 // length
+	busy, energy count   // seconds in which it worked, joules
+	active       float64 // the part of the energy above what it draws at rest, joules
+}
+
+// part is what one workload took of an interval.
+type part struct {
+	workload Workload
+	bill
+}
+
+// split divides an interval of a thing among its holders and the processes measured on it. The
+// parts, with those of type unattributed and unallocated, add up to the interval.
+//
+// weight is the thing's share of its device: 1, or its slices of all for a MIG instance.
+func split(o *Owner, in interval, weight float64, measured map[Workload]float64) (parts []part, method string, clamped bool) {
+	rest := weight
+	for _, h := range o.Holders {
+		share := min(h.Share*weight, rest)
+		rest -= share
+		parts = append(parts, part{h.Workload, bill{allocated: count{in.seconds * share, true}}})
+	}
+	free := part{unallocated, bill{allocated: count{in.seconds * max(rest, 0), true}}}
+	none := part{unattributed, bill{busy: count{0, in.busy.known}, energy: count{0, in.energy.known}}}
+	switch {
+	case o.Sole() != nil:
+		method = bySoleOwner
+		parts[0].busy, parts[0].energy = in.busy, in.energy
+	case in.busy.known && measured != nil && len(parts) > 0:
+		method = byProcesses
+		clamped = byMeasure(parts, &none, in, measured)
+	default:
+		method = byNobody
+		none.busy, none.energy = in.busy, in.energy
+	}
+	return append(parts, none, free), method, clamped
+}
+
+// byMeasure divides by what was measured of each process. Samples of several processes may say more
+// together than the device did: they are scaled down to it, and that is told.
+func byMeasure(parts []part, none *part, in interval, measured map[Workload]float64) (clamped bool) {
+	sum := 0.
+	for _, seconds := range measured {
+		sum += seconds
+	}
+	scale := 1.
+	if sum > in.busy.n {
+		scale, clamped = in.busy.n/sum, true
+	}
+	left, leftEnergy := in.busy.n, in.energy.n
+	for i := range parts {
+		p := &parts[i]
+		p.busy.known, p.energy.known = true, in.energy.known
+		for w, seconds := range measured {
+			if samePod(w, p.workload) {
+				p.busy.n += seconds * scale
+			}
+		}
+		if in.busy.n > 0 && in.energy.known {
+			p.energy.n = in.active * p.busy.n / in.busy.n
+		}
+		left -= p.busy.n
+		leftEnergy -= p.energy.n
+	}
+	none.busy.n, none.energy.n = max(left, 0), max(leftEnergy, 0)
+	return clamped
+}
+
+// baseline is the least a device was seen to draw at rest, W.
+type baseline struct {
+	watts float64
+	known bool
+}
+
+// see learns from one picture.
+func (b *baseline) see(d *telemetry.Device) {
+	watts, ok := d.Power.Draw.Get()
+	if load, told := d.Utilization.Utilization.Get(); !ok || told && load > 0 {
+		return
+	}
+	if !b.known || watts < b.watts {
+		b.watts, b.known = watts, true
+	}
+}
+
+// active is the part of the energy above what the device draws at rest; none while that is not known.
+func (b *baseline) active(joules, seconds float64) float64 {
+	if !b.known || joules < 0 {
+		return 0
+	}
+	return max(joules-b.watts*seconds, 0)
+}

@@ -1,0 +1,87 @@
+package attribution
+
+import (
+	"slices"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+// tell writes owners and accounts into a picture.
+func (a *Attributor) tell(s *snapshot.Snapshot) {
+	for i := range s.Devices {
+		a.tellDevice(&s.Devices[i])
+	}
+	for _, o := range a.result.list {
+		s.Owners = append(s.Owners, ownerSeries(o))
+	}
+	for _, acc := range a.order {
+		s.Workloads = append(s.Workloads, acc.tell(a.last, a.cfg.Hold))
+		if acc.workload.Type < telemetry.WorkloadTypeUnattributed {
+			s.Details = append(s.Details, acc.info)
+		}
+	}
+	for _, line := range a.lines {
+		s.Usages = append(s.Usages, line.tell(a.last, a.cfg.Hold))
+	}
+}
+
+// tellDevice puts the owner's labels on the gauges of a device, or of its partitions.
+func (a *Attributor) tellDevice(d *snapshot.Device) {
+	if a.cfg.Join {
+		return
+	}
+	at := Thing{Device: d.Identity.UUID}
+	if o, ok := a.result.owners[at]; ok {
+		if sole := o.Sole(); sole != nil {
+			d.Owned = a.join(d.Labels, sole.Workload)
+		}
+	}
+	if len(d.Read.Partitions) == 0 {
+		return
+	}
+	d.Read.Partitions = slices.Clone(d.Read.Partitions) // the reader's own are not ours to write into
+	for i := range d.Read.Partitions {
+		p := &d.Read.Partitions[i]
+		at.Partition = p.Labels.Get("gpu_partition_uuid")
+		o, ok := a.result.owners[at]
+		if sole := o.Sole(); ok && sole != nil {
+			p.Owned = a.join(p.Labels, sole.Workload)
+		}
+	}
+}
+
+// joined is a set of labels and whose it is.
+type joined struct {
+	labels   *metric.Labels
+	workload Workload
+}
+
+// join makes the labels of a thing and its owner once, and keeps them while they are used.
+func (a *Attributor) join(l *metric.Labels, w Workload) *metric.Labels {
+	k := joined{l, w}
+	if both := a.joined[k]; both != nil {
+		return both
+	}
+	both := metric.NewLabels(append(slices.Clone(l.Pairs()), w.ownerLabels(Thing{}).Pairs()...)...)
+	if len(a.joined) >= mostJoined {
+		clear(a.joined)
+	}
+	a.joined[k] = both
+	return both
+}
+
+// mostJoined bounds what is kept; more than the devices of any node and a few owners each.
+const mostJoined = 4096
+
+// ownerSeries is the one series that says who holds a thing.
+func ownerSeries(o Owner) telemetry.Part[telemetry.Owner] {
+	w := Workload{}
+	if sole := o.Sole(); sole != nil {
+		w = sole.Workload
+	}
+	out := telemetry.Part[telemetry.Owner]{Labels: w.ownerLabels(o.Thing)}
+	out.Read.Ownership.Info[o.Sharing].Set(1)
+	return out
+}
