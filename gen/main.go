@@ -18,6 +18,7 @@ import (
 	"github.com/gpumeter/gpumeter/gen/emit/jsonschema"
 	"github.com/gpumeter/gpumeter/gen/emit/markdown"
 	"github.com/gpumeter/gpumeter/gen/emit/semconv"
+	"github.com/gpumeter/gpumeter/gen/emit/xids"
 	"github.com/gpumeter/gpumeter/gen/resolve"
 	"github.com/gpumeter/gpumeter/gen/schema"
 )
@@ -31,6 +32,7 @@ var emitters = []emit.Emitter{
 	catalogue.Emitter,
 	semconv.Emitter,
 	compat.Emitter,
+	xids.Emitter,
 }
 
 func main() {

@@ -245,10 +245,7 @@ func (r *resolver) series(a *Answer) {
 		if x == nil || !x.Closed() {
 			continue
 		}
-		var ids []string
-		for _, member := range x.Members {
-			ids = append(ids, member.ID)
-		}
+		ids := x.MemberIDs()
 		if !slices.Contains(ids, e.Value) {
 			r.faults.Add(e.Pos, "%s: %s has no member %q%s", a.what(), e.Key, e.Value, spell.Suggest(e.Value, ids))
 		}

@@ -15,7 +15,7 @@ func (r *resolver) checkFields(m *Metric, ref schema.Named[schema.SourceRef]) {
 		r.faults.Add(ref.Pos, "%s: source %s: fields wants exactly one enum attribute", m.Name, ref.Key)
 		return
 	}
-	ids := memberIDs(m.Attributes[0])
+	ids := m.Attributes[0].MemberIDs()
 	if ref.Value.Call != "" && len(ref.Value.Fields) >= len(ids) && m.Scope.Name != "link" {
 		r.faults.Add(ref.Pos, "%s: source %s: fields give every member, so call reads none", m.Name, ref.Key)
 	}
@@ -43,17 +43,9 @@ func (r *resolver) checkStates(m *Metric, ref schema.Named[schema.SourceRef]) {
 }
 
 func (r *resolver) checkMember(m *Metric, ref schema.Named[schema.SourceRef], at schema.Pos, id string) {
-	if ids := memberIDs(m.Attributes[0]); !slices.Contains(ids, id) {
+	if ids := m.Attributes[0].MemberIDs(); !slices.Contains(ids, id) {
 		r.faults.Add(at, "%s: source %s: %q is no member of %s%s", m.Name, ref.Key, id, m.Attributes[0].Key, spell.Suggest(id, ids))
 	}
-}
-
-func memberIDs(a *Attribute) []string {
-	var ids []string
-	for _, member := range a.Members {
-		ids = append(ids, member.ID)
-	}
-	return ids
 }
 
 // function is what a function of a source may be called.
@@ -106,7 +98,7 @@ func (r *resolver) checkLink(m *Metric, v schema.FieldVersion, bad func(string, 
 		bad("link: the scope %s has no sorts of link", m.Scope.Name)
 	case sort != nil && v.Link == "":
 		bad("wants link: which sort of link has it")
-	case sort != nil && !slices.Contains(memberIDs(sort), v.Link):
-		bad("%q is no member of %s%s", v.Link, sort.Key, spell.Suggest(v.Link, memberIDs(sort)))
+	case sort != nil && !slices.Contains(sort.MemberIDs(), v.Link):
+		bad("%q is no member of %s%s", v.Link, sort.Key, spell.Suggest(v.Link, sort.MemberIDs()))
 	}
 }

@@ -18,6 +18,7 @@ type Model struct {
 	Groups     []*Group
 	Metrics    []*Metric // of all scopes, in the order they are exposed
 	Compats    []*Compat // other exporters, in the order of their names
+	XIDs       *XIDs     // nil: the spec has no such table
 }
 
 // Scope is a sort of thing metrics are about.
@@ -148,3 +149,21 @@ func (m *Metric) Labels() []string {
 
 // MemberName is the Go constant of an enum's i-th member.
 func (a *Attribute) MemberName(i int) string { return a.GoName + camel(a.Members[i].ID) }
+
+// NameOfMember is the Go constant of the member with that id, empty when there is none.
+func (a *Attribute) NameOfMember(id string) string {
+	i := slices.Index(a.MemberIDs(), id)
+	if i < 0 {
+		return ""
+	}
+	return a.MemberName(i)
+}
+
+// MemberIDs are the values of an enum, in their order.
+func (a *Attribute) MemberIDs() []string {
+	ids := make([]string, len(a.Members))
+	for i, m := range a.Members {
+		ids[i] = m.ID
+	}
+	return ids
+}

@@ -33,6 +33,9 @@ func Resolve(spec *schema.Spec) (*Model, error) {
 	for _, s := range r.model.Scopes {
 		r.model.Metrics = append(r.model.Metrics, s.Metrics...)
 	}
+	if spec.XIDs != nil {
+		r.xids(spec.XIDs)
+	}
 	r.renamed()
 	r.unused()
 	if len(r.faults) == 0 { // else one misspelt metric would be found in every answer, too

@@ -26,6 +26,7 @@ func TestSample(t *testing.T) {
 	want := []name{
 		{"device", "gpu.events", "gpu_events_total", "", "Events.Events", false, false, 5},
 		{"device", "gpu.events.lost", "gpu_events_lost_total", "", "Events.Lost", true, false, 2},
+		{"device", "gpu.events.asking", "gpu_events_asking_total", "", "Events.Asking", true, false, 3},
 		{"device", "gpu.mood", "gpu_mood", "", "Feeling.Mood", true, false, 3},
 		{"device", "gpu.power.draw", "gpu_power_draw_watts", "watts", "Power.Draw", true, false, 2},
 		{"device", "gpu.power.limit", "gpu_power_limit_watts", "watts", "Power.Limit", true, false, 3},

@@ -32,6 +32,7 @@ type Spec struct {
 	Attributes []Attribute
 	Groups     []Group
 	Compats    []Compat
+	XIDs       *XIDFile // nil: there is no such table
 }
 
 // ScopeFile is spec/scopes.yaml.

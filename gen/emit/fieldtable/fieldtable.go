@@ -83,17 +83,17 @@ func (t *table) add(m *resolve.Metric, ref *schema.SourceRef) error {
 		e.Scale = 1
 	}
 	for _, id := range ref.States {
-		e.States = append(e.States, memberName(m.Attributes[0], id))
+		e.States = append(e.States, m.Attributes[0].NameOfMember(id))
 	}
 	if len(e.States) > 0 {
-		e.Other = memberName(m.Attributes[0], "unknown")
+		e.Other = m.Attributes[0].NameOfMember("unknown")
 	}
 	if err := t.addVersions(m, e, ref.Field); err != nil {
 		return err
 	}
 	for _, f := range ref.Fields {
 		member := e
-		member.To += "[telemetry." + memberName(m.Attributes[0], f.Key) + "]"
+		member.To += "[telemetry." + m.Attributes[0].NameOfMember(f.Key) + "]"
 		if err := t.addVersions(m, member, f.Value); err != nil {
 			return err
 		}
@@ -114,19 +114,9 @@ func (t *table) addVersions(m *resolve.Metric, e entry, id schema.FieldID) error
 			next.Scale = v.Scale
 		}
 		if v.Link != "" {
-			next.Link = memberName(m.Scope.Sort(), v.Link)
+			next.Link = m.Scope.Sort().NameOfMember(v.Link)
 		}
 		t.Entries = append(t.Entries, next)
 	}
 	return nil
-}
-
-// memberName is the Go constant of an enum's member, "" when it has no such member.
-func memberName(a *resolve.Attribute, id string) string {
-	for i, m := range a.Members {
-		if m.ID == id {
-			return a.MemberName(i)
-		}
-	}
-	return ""
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/gpumeter/gpumeter/gen/resolve"
 )
 
-// Emitter writes one file per group, one per scope, and one for the attributes.
+// Emitter writes one file per group, one per scope, one for the attributes and one for the XIDs.
 var Emitter = emit.Emitter{
 	Name: "gostruct",
 	Doc:  "typed structs and description tables for the exporter",
@@ -45,6 +45,9 @@ func run(m *resolve.Model) ([]emit.File, error) {
 	}
 	for _, s := range m.Scopes {
 		jobs = append(jobs, job{"scope", dir + "scope_" + s.Name + ".go", s})
+	}
+	if m.XIDs != nil {
+		jobs = append(jobs, job{"xids", dir + "xids.go", m.XIDs})
 	}
 	var files []emit.File
 	for _, j := range jobs {

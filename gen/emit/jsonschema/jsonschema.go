@@ -35,6 +35,7 @@ func run(m *resolve.Model) ([]emit.File, error) {
 		{"scopes", "All scopes", "gen/schema and spec", reflect.TypeFor[schema.ScopeFile]()},
 		{"sources", "All sources", "gen/schema", reflect.TypeFor[schema.SourceFile]()},
 		{"compat", "Answers to another exporter's names", "gen/schema and spec", reflect.TypeFor[schema.Compat]()},
+		{"xids", "The meanings of NVIDIA's XID errors", "gen/schema and spec", reflect.TypeFor[schema.XIDFile]()},
 	} {
 		root := builder{m}.of(f.shape)
 		root.Schema, root.Title, root.Comment = draft, f.title, emit.Header(f.from)
@@ -133,6 +134,8 @@ func (b builder) known(t reflect.Type, key string) *node {
 			n.Enum = append(n.Enum, a.Key)
 		}
 		return n
+	case "XID.action":
+		return b.actions()
 	case "Group.scopes":
 		words := &node{Type: "string"}
 		for _, s := range b.model.Scopes {
@@ -152,6 +155,17 @@ func (b builder) metrics() *node {
 	n := &node{Type: "string"}
 	for _, m := range b.model.Metrics {
 		n.Enum = append(n.Enum, m.Name)
+	}
+	return n
+}
+
+// actions are the classes of the catalogue of XIDs.
+func (b builder) actions() *node {
+	n := &node{Type: "string"}
+	if b.model.XIDs != nil {
+		for _, m := range b.model.XIDs.Action.Members {
+			n.add(m.ID, m.Brief)
+		}
 	}
 	return n
 }

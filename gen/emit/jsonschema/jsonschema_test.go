@@ -60,12 +60,12 @@ func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 	return s.Validate(doc)
 }
 
-// schemaOf says which schema a file of the spec obeys.
+// schemaOf says which schema a file of the spec obeys: its own, or that of all in its folder.
 func schemaOf(file string) string {
-	if dir := path.Dir(file); dir != "." {
+	if dir := path.Dir(file); dir != "." && dir != "data" {
 		return dir
 	}
-	return strings.TrimSuffix(file, ".yaml")
+	return strings.TrimSuffix(path.Base(file), ".yaml")
 }
 
 func TestSpecObeys(t *testing.T) {
@@ -82,10 +82,11 @@ func TestSpecObeys(t *testing.T) {
 		top, _ := fs.Glob(root, "*.yaml")
 		groups, _ := fs.Glob(root, "metrics/*.yaml")
 		others, _ := fs.Glob(root, "compat/*.yaml")
-		if len(top) != 3 || len(groups) == 0 || len(others) == 0 {
-			t.Errorf("%s: %d files, %d groups and %d other exporters", name, len(top), len(groups), len(others))
+		tables, _ := fs.Glob(root, "data/*.yaml")
+		if len(top) != 3 || len(groups) == 0 || len(others) == 0 || len(tables) != 1 {
+			t.Errorf("%s: %d files, %d groups, %d other exporters and %d tables", name, len(top), len(groups), len(others), len(tables))
 		}
-		for _, file := range slices.Concat(top, groups, others) {
+		for _, file := range slices.Concat(top, groups, others, tables) {
 			text, err := fs.ReadFile(root, file)
 			if err != nil {
 				t.Fatal(err)
@@ -138,6 +139,11 @@ func TestMistakes(t *testing.T) {
 		{"compat/dcgm.yaml", "as: rate", "as: rates", "must be one of 'rate'"},
 		{"compat/dcgm.yaml", "scale: 3600", "scale: many", "want number"},
 		{"compat/l9gpu.yaml", "from: [gpu.load, gpu.memory.usage]", "from: [gpu.load, gpu.memory.used]", "must be one of 'gpu.events'"},
+		{"data/xids.yaml", "action: reset", "action: rset", "must be one of 'reset'"},
+		{"data/xids.yaml", "severity: info", "severity: low", "must be one of 'critical'"},
+		{"data/xids.yaml", "who: nobody", "who: noone", "must be one of 'operator'"},
+		{"data/xids.yaml", "code: 62", "code: -62", "minimum: got -62"},
+		{"data/xids.yaml", "advice: Reset it.", "advise: Reset it.", "'advise' not allowed"},
 		{"sources.yaml", "keys: [metric]", "keys: [metrics]", "must be one of 'call'"},
 		{"sources.yaml", "keys: [metric]", "key: [metric]", "'key' not allowed"},
 	} {
