@@ -438,14 +438,15 @@ const (
 	XIDActionReset       XIDAction = iota // Reset the device.
 	XIDActionReboot                       // Restart the machine.
 	XIDActionDrain                        // Drain the machine, then act.
-	XIDActionInspect                      // Look at cables, power and cooling.
-	XIDActionApplication                  // The application is at fault.
+	XIDActionInspect                      // Look into it: links, cables, power, cooling, versions.
+	XIDActionApplication                  // Restart the application, or mend it.
+	XIDActionNone                         // Nothing; it only informs.
 	XIDActionUnknown                      // The catalogue does not have the code.
 )
 
 // String returns the value as the label shows it.
 func (x XIDAction) String() string {
-	return [...]string{"reset", "reboot", "drain", "inspect", "application", "unknown"}[x]
+	return [...]string{"reset", "reboot", "drain", "inspect", "application", "none", "unknown"}[x]
 }
 
 // RecoveryAction is gpu.recovery.action: What the driver wants done before the device is used again.

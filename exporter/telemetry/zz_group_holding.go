@@ -12,7 +12,7 @@ type Holding struct {
 	MemoryUsage metric.Value
 	// XIDEvents is gpu.workload.xid.events in {error}: XID errors while the workload held the device, by what they ask for.
 	// By gpu.xid_action.
-	XIDEvents [6]metric.Value
+	XIDEvents [7]metric.Value
 	// ECCErrors is gpu.workload.ecc.errors in {error}: Memory errors of the device while the workload held it.
 	// By gpu.ecc.error.type.
 	ECCErrors [2]metric.Value

@@ -18,7 +18,7 @@ type XID struct {
 	LastSeenTimestamp []metric.Keyed
 	// Events is gpu.xid.events in {error}: XID errors the driver reported since the exporter started, by what they ask for.
 	// By gpu.xid_action.
-	Events [6]metric.Value
+	Events [7]metric.Value
 }
 
 // XIDErrorsAttributes tell one reading of gpu.xid.errors from another.

@@ -1360,6 +1360,7 @@ var DeviceFamilies = []Family[Device]{
 				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "drain"}),
 				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "inspect"}),
 				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "application"}),
+				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "none"}),
 				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "unknown"})},
 		},
 		Rows: []func(*Device) *metric.Value{
@@ -1368,6 +1369,7 @@ var DeviceFamilies = []Family[Device]{
 			func(x *Device) *metric.Value { return &x.XID.Events[XIDActionDrain] },
 			func(x *Device) *metric.Value { return &x.XID.Events[XIDActionInspect] },
 			func(x *Device) *metric.Value { return &x.XID.Events[XIDActionApplication] },
+			func(x *Device) *metric.Value { return &x.XID.Events[XIDActionNone] },
 			func(x *Device) *metric.Value { return &x.XID.Events[XIDActionUnknown] },
 		},
 	},

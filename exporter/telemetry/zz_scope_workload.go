@@ -105,6 +105,7 @@ var WorkloadFamilies = []Family[Workload]{
 				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "drain"}),
 				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "inspect"}),
 				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "application"}),
+				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "none"}),
 				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "unknown"})},
 		},
 		Rows: []func(*Workload) *metric.Value{
@@ -113,6 +114,7 @@ var WorkloadFamilies = []Family[Workload]{
 			func(x *Workload) *metric.Value { return &x.Holding.XIDEvents[XIDActionDrain] },
 			func(x *Workload) *metric.Value { return &x.Holding.XIDEvents[XIDActionInspect] },
 			func(x *Workload) *metric.Value { return &x.Holding.XIDEvents[XIDActionApplication] },
+			func(x *Workload) *metric.Value { return &x.Holding.XIDEvents[XIDActionNone] },
 			func(x *Workload) *metric.Value { return &x.Holding.XIDEvents[XIDActionUnknown] },
 		},
 	},

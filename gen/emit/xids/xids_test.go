@@ -3,7 +3,6 @@ package xids
 import (
 	"testing"
 
-	"github.com/gpumeter/gpumeter/gen/emit"
 	"github.com/gpumeter/gpumeter/gen/gentest"
 	"github.com/gpumeter/gpumeter/gen/resolve"
 )
@@ -15,6 +14,6 @@ func TestGolden(t *testing.T) {
 // A spec without the table has no page of it.
 func TestNone(t *testing.T) {
 	if files, err := run(new(resolve.Model)); err != nil || len(files) > 0 {
-		t.Errorf("%v, %v, want nothing", []emit.File(files), err)
+		t.Errorf("%v, %v, want nothing", files, err)
 	}
 }
