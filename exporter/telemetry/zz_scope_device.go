@@ -1345,7 +1345,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.xid.last_seen.timestamp", Prom: "gpu_xid_last_seen_timestamp_seconds", Unit: "s", PromUnit: "seconds",
 			Help: "When the XID was last reported, in seconds since 1970.",
-			Kind: metric.KindGauge, Scope: "device", Group: "xid", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "device", Group: "xid", Sources: []string{"nvml", "sim"},
 		},
 		Keyed: func(x *Device) *[]metric.Keyed { return &x.XID.LastSeenTimestamp },
 	},
@@ -1353,7 +1353,7 @@ var DeviceFamilies = []Family[Device]{
 		Desc: &metric.Desc{
 			Name: "gpu.xid.events", Prom: "gpu_xid_events_total", Unit: "{error}", PromUnit: "",
 			Help: "XID errors the driver reported since the exporter started, by what they ask for.",
-			Kind: metric.KindCounter, Scope: "device", Group: "xid", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "device", Group: "xid", Sources: []string{"nvml", "sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "reset"}),
 				metric.NewLabels(metric.Label{Name: "gpu_xid_action", Value: "reboot"}),

@@ -28,8 +28,9 @@ const openMetrics = "application/openmetrics-text;version=1.0.0"
 // notOnThePage are the metrics that neither a simulated node shows nor a driver that can do
 // everything, and why.
 var notOnThePage = map[string]string{
-	"gpumeter_read_faults_total": "appears with the first fault; these devices never fail",
-	"gpu_xid_errors_total":       "a code appears when it is first seen, which takes a simulated node hours",
+	"gpumeter_read_faults_total":          "appears with the first fault; these devices never fail",
+	"gpu_xid_errors_total":                "a code appears when it is first seen, which takes a simulated node hours",
+	"gpu_xid_last_seen_timestamp_seconds": "the same",
 }
 
 // Every metric of the spec is on the page of a simulated node or of a driver that can do everything,

@@ -22,11 +22,11 @@ var asked = map[string]string{
 	"links":       "GetCurrPcieLinkGeneration GetCurrPcieLinkWidth GetFieldValues GetMaxPcieLinkGeneration GetMaxPcieLinkWidth GetNvLinkRemoteDeviceType GetNvLinkRemotePciInfo",
 	"memory":      "GetBAR1MemoryInfo GetConfComputeProtectedMemoryUsage GetMemoryInfo_v2",
 	"mode":        "GetAccountingMode GetC2cModeInfoV GetComputeMode GetDisplayActive GetPerformanceState GetPersistenceMode",
-	"partitions":  "GetMaxMigDeviceCount Instance",
+	"partitions":  "Instance",
 	"platform":    "GetBrand GetGspFirmwareMode GetGspFirmwareVersion GetInforomImageVersion GetInforomVersion GetModuleId GetNumaNodeId GetPdi GetPlatformInfo GetVirtualizationMode",
 	"power":       "GetFieldValues GetPowerUsage GetSamples GetTotalEnergyConsumption",
-	"processes":   "GetComputeRunningProcesses GetGraphicsRunningProcesses GetMPSComputeRunningProcesses GetMaxMigDeviceCount GetProcessUtilization Instance",
-	"profiling":   "GetMaxMigDeviceCount GpmMigSampleGet GpmQueryDeviceSupport GpmSampleGet Instance",
+	"processes":   "GetComputeRunningProcesses GetGraphicsRunningProcesses GetMPSComputeRunningProcesses GetProcessUtilization Instance",
+	"profiling":   "GpmMigSampleGet GpmQueryDeviceSupport GpmSampleGet Instance",
 	"repair":      "GetFieldValues GetRepairStatus GetRowRemapperHistogram GetUnrepairableMemoryFlag_v1",
 	"thermal":     "GetFieldValues GetMarginTemperature GetTemperature GetTemperatureThreshold",
 	"throttle":    "GetCurrentClocksEventReasons GetFieldValues GetSupportedClocksEventReasons",
@@ -34,7 +34,7 @@ var asked = map[string]string{
 	"xid":         "GetSupportedEventTypes RegisterEvents",
 }
 
-const always = "GetArchitecture GetBoardPartNumber GetCudaComputeCapability GetMigMode GetMinorNumber GetName GetPciInfo GetSerial GetUUID GetVbiosVersion"
+const always = "GetArchitecture GetBoardPartNumber GetCudaComputeCapability GetMaxMigDeviceCount GetMigMode GetMinorNumber GetName GetPciInfo GetSerial GetUUID GetVbiosVersion"
 
 // With everything but one group off, only that group's calls are made.
 func TestWhatIsOffIsNotAsked(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/source"
+	store "github.com/gpumeter/gpumeter/exporter/state" // state is a unit here
 )
 
 // Config says where the driver's library is, and what to read through it.
@@ -13,6 +14,8 @@ type Config struct {
 	On        func(*metric.Desc) bool // what is off is not asked for; nil: everything is on
 	Library   string                  // path of libnvidia-ml; empty: where the loader or a known system keeps it
 	Proc      string                  // the host's /proc, for the names of processes; empty: /proc
+	KernelLog string                  // /dev/kmsg, or a file with its records, for XIDs; empty: it is not read
+	State     store.Store             // where the next run finds how far the kernel's log was read
 	Processes int                     // the most processes told of one device; 0: 32
 	Owners    bool                    // the processes are read in any case: somebody wants to know whose work they do
 	// OnBus says how many of NVIDIA's devices are on the PCI bus, so that one that was put in, or is
@@ -28,6 +31,9 @@ const mostProcesses = 32
 func New(cfg Config) source.Source {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Proc == "" {
+		cfg.Proc = "/proc"
 	}
 	if cfg.On == nil {
 		cfg.On = func(*metric.Desc) bool { return true }

@@ -251,7 +251,8 @@ func (l *fakeLibrary) EventSetCreate() (nvml.EventSet, nvml.Return) {
 }
 
 func newArchive() *archive {
-	return &archive{log: slog.New(slog.DiscardHandler), of: map[string]*history{}}
+	log := slog.New(slog.DiscardHandler)
+	return &archive{log: log, of: map[string]*history{}, xids: newXIDBook(Config{Logger: log})}
 }
 
 func everything() *choice { return choose(func(*metric.Desc) bool { return true }) }

@@ -58,7 +58,7 @@ type history struct {
 	busy   float64 // seconds; the device's own worker alone touches it
 	joules float64 // where the device keeps no count
 	active map[string]*activity
-	xids   xids
+	xids   *xids
 }
 
 // forgetEvery is after how long what a device refused is asked again: a refusal may have been of a
@@ -72,9 +72,7 @@ func (h *handle) Identity() *telemetry.Identity { return &h.identity }
 // package, or numbered fields alone. A device that is lost still has the XIDs that tell why.
 func (h *handle) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
 	g := h.given.Load()
-	if g == nil || g.watched {
-		out.XID.Errors = h.history.xids.all()
-	}
+	h.history.xids.read(g != nil && g.watched, &out.XID)
 	h.reader.gate.enter()
 	defer h.reader.gate.leave()
 	if g = h.given.Load(); g == nil {

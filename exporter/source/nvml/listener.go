@@ -131,7 +131,7 @@ func (l *listener) note(event nvml.EventData) {
 		l.log.Warn("XID of an unknown device", "xid", event.EventData)
 		return
 	}
-	counts.add(event.EventData)
+	counts.add(event.EventData, time.Now())
 }
 
 // renew replaces the set by one with the devices that still let themselves be listened to, unless

@@ -15,15 +15,6 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// errorsOf reads a device's XIDs as code and count.
-func errorsOf(list []metric.Keyed) map[string]float64 {
-	out := map[string]float64{}
-	for _, k := range list {
-		out[k.Labels.Get("gpu_xid")], _ = k.Value.Get()
-	}
-	return out
-}
-
 // eventually waits until what is asked holds.
 func eventually(t *testing.T, what string, ask func() bool) {
 	t.Helper()
@@ -109,9 +100,9 @@ func TestListenerRenews(t *testing.T) {
 	a, b := answering("GPU-a"), answering("GPU-b")
 	l := newFakeLibrary(a, b)
 	events := newListener(t, l)
-	counts := [2]xids{newXIDs("GPU-a", events.log), newXIDs("GPU-b", events.log)}
+	book := newArchive().xids
 	old := &mock.EventSet{FreeFunc: func() nvml.Return { return nvml.SUCCESS }}
-	events.watched = map[nvml.Device]*xids{a.Raw(): &counts[0], b.Raw(): &counts[1]}
+	events.watched = map[nvml.Device]*xids{a.Raw(): book.device("GPU-a"), b.Raw(): book.device("GPU-b")}
 	a.RegisterEventsFunc = func(uint64, nvml.EventSet) nvml.Return { return nvml.ERROR_GPU_IS_LOST }
 	next := events.renew(old)
 	if next == nvml.EventSet(old) || len(old.FreeCalls()) != 1 || events.set != next {
@@ -140,8 +131,7 @@ func TestListenerHangs(t *testing.T) {
 		<-hang
 		return nvml.EventData{}, nvml.ERROR_TIMEOUT
 	}}
-	counts := newXIDs("GPU-0", events.log)
-	if !events.watch(l.devices[0], &counts) {
+	if !events.watch(l.devices[0], newArchive().xids.device("GPU-0")) {
 		t.Fatal("not watched")
 	}
 	<-waiting

@@ -18,17 +18,20 @@ import (
 )
 
 func opener(cfg Config) func(context.Context) (source.Reader, error) {
-	past := &archive{log: cfg.Logger, of: map[string]*history{}}
+	past := &archive{log: cfg.Logger, of: map[string]*history{}, xids: newXIDBook(cfg)}
 	chosen := choose(cfg.On)
 	if cfg.Owners {
 		chosen.groups["processes"] = true
 	}
-	return func(context.Context) (source.Reader, error) {
+	return func(ctx context.Context) (source.Reader, error) {
 		lib, err := find(cfg.Library)
-		if err != nil {
-			return nil, err
+		var r *reader
+		if err == nil {
+			r, err = open(lib, cfg, past, chosen)
 		}
-		r, err := open(lib, cfg, past, chosen)
+		if chosen.groups["xid"] && !errors.Is(err, source.ErrAbsent) { // a driver that fails may say why in the log
+			past.xids.start(ctx)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -38,16 +41,17 @@ func opener(cfg Config) func(context.Context) (source.Reader, error) {
 
 // archive keeps the histories of all devices the source has met, by UUID.
 type archive struct {
-	log *slog.Logger
-	mu  sync.Mutex
-	of  map[string]*history
+	log  *slog.Logger
+	xids *xidBook
+	mu   sync.Mutex
+	of   map[string]*history
 }
 
 func (a *archive) get(uuid string) *history {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.of[uuid] == nil {
-		a.of[uuid] = &history{xids: newXIDs(uuid, a.log), active: map[string]*activity{}}
+		a.of[uuid] = &history{xids: a.xids.device(uuid), active: map[string]*activity{}}
 	}
 	return a.of[uuid]
 }
@@ -225,13 +229,14 @@ func (r *reader) device(index int) (*handle, error) {
 // give hands a device of the driver's to its handle.
 func (r *reader) give(h *handle, dev device) {
 	g := &given{dev: dev}
+	r.past.xids.place(h.identity.UUID, h.identity.PCI)
 	if r.chosen.metrics["gpu.platform.info"] {
 		g.platform = r.platform(dev, h.identity.Minor)
 	}
 	if r.chosen.metrics["gpu.firmware.info"] {
 		g.firmware = r.firmware(dev)
 	}
-	g.watched = r.events != nil && r.events.watch(dev, &h.history.xids)
+	g.watched = r.events != nil && r.events.watch(dev, h.history.xids)
 	h.given.Store(g)
 }
 

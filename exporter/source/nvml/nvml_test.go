@@ -103,7 +103,7 @@ func TestIdentity(t *testing.T) {
 	want := telemetry.Identity{
 		UUID: "GPU-6b1f3c1e", Index: 1, Vendor: "nvidia", Model: "NVIDIA H100 80GB HBM3", PCI: "0000:8a:00.0",
 		PartNumber: "692-2G520-0200-000", Architecture: "hopper", ComputeCapability: "9.0",
-		DriverVersion: "580.65.06", CUDAVersion: "13.1", FirmwareVersion: "96.00.5E.00.01", Minor: "0",
+		DriverVersion: "580.65.06", CUDAVersion: "13.1", FirmwareVersion: "96.00.5E.00.01", Minor: "0", Slices: "7",
 	}
 	if got := *devices[1].Identity(); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -82,6 +82,7 @@ func (r *reader) shut() error {
 			return err
 		}
 	}
+	r.past.xids.save()
 	for _, h := range r.handles {
 		h.release()
 	}

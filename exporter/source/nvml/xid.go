@@ -3,46 +3,213 @@
 package nvml
 
 import (
+	"cmp"
+	"context"
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// xids counts the XIDs of one device since the exporter started.
+const (
+	// together is how far apart the driver's event and the line of the kernel's log are, at the
+	// most, that tell of one XID.
+	together = 2 * time.Second
+	// maxUnpaired is how many XIDs of a code, told of by one of both alone, are kept for the other.
+	maxUnpaired = 64
+)
+
+// teller is who tells of an XID.
+type teller int
+
+const (
+	driver teller = iota
+	kernel        // its log
+)
+
+// xids counts the XIDs of one device since the exporter started: each once, though the driver and
+// the kernel's log tell of it, and all of them, though the driver tells only the last of several.
 type xids struct {
-	uuid string
-	log  *slog.Logger
-	mu   sync.Mutex
-	code []uint64       // rising
-	list []metric.Keyed // one per code; never changed in place, for snapshots hold it
+	book *xidBook
+
+	mu        sync.Mutex
+	uuid, pci string    // the uuid is empty while no device is known at the address
+	codes     []xidCode // rising
+	asked     [len(telemetry.XID{}.Events)]uint64
+
+	// What Read tells. It is made anew when it changes, and never changed: snapshots hold it.
+	stale  bool
+	told   bool // before, when the actions were 0
+	answer telemetry.XID
 }
 
-func newXIDs(uuid string, log *slog.Logger) xids {
-	return xids{uuid: uuid, log: log, list: []metric.Keyed{}}
+// xidCode is one code of a device.
+type xidCode struct {
+	code     uint64
+	labels   *metric.Labels
+	count    uint64
+	last     time.Time
+	told     bool           // before, as 0
+	unpaired [2][]time.Time // rising, by teller: what the other has not told of
 }
 
-// add counts one event.
-func (x *xids) add(code uint64) {
+func newXIDs(book *xidBook, uuid, pci string) *xids {
+	return &xids{book: book, uuid: uuid, pci: pci, stale: true}
+}
+
+// add counts an XID the driver tells of, unless the kernel's log did.
+func (x *xids) add(code uint64, at time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	next := slices.Clone(x.list)
-	i, seen := slices.BinarySearch(x.code, code)
-	if !seen {
-		x.log.Warn("XID of a new code", "uuid", x.uuid, "xid", code)
-		x.code = slices.Insert(x.code, i, code)
-		next = slices.Insert(next, i, metric.Keyed{Labels: telemetry.XIDErrorsAttributes{XID: int64(code)}.Labels()})
+	if x.note(driver, code, at, "") {
+		x.book.touch() // what has no pair yet may have it in the part of the log that the next run reads
 	}
-	n, _ := next[i].Value.Get()
-	next[i].Value.Set(n + 1)
-	x.list = slices.Clip(next)
 }
 
-// all returns the counts, empty and not nil when there was none.
-func (x *xids) all() []metric.Keyed {
+// heard counts an XID the kernel's log tells of, unless the driver did. The rest of the line is for
+// people.
+func (x *xids) heard(code uint64, at time.Time, rest string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.list
+	x.note(kernel, code, at, rest)
+}
+
+// expect leaves out an XID when the log tells of it: an earlier run counted it.
+func (x *xids) expect(code uint64, at time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.at(code).keep(driver, at)
+}
+
+// note says whether an XID is new.
+func (x *xids) note(who teller, code uint64, at time.Time, rest string) bool {
+	c := x.at(code)
+	if c.pair(who, at) {
+		return false
+	}
+	c.keep(who, at)
+	if c.count == 0 {
+		x.say(code, rest)
+	}
+	x.count(c, 1, at)
+	return true
+}
+
+// at returns the entry of a code, which is made when there is none.
+func (x *xids) at(code uint64) *xidCode {
+	i, found := slices.BinarySearchFunc(x.codes, code, func(c xidCode, code uint64) int { return cmp.Compare(c.code, code) })
+	if !found {
+		labels := telemetry.XIDErrorsAttributes{XID: int64(code)}.Labels()
+		x.codes = slices.Insert(x.codes, i, xidCode{code: code, labels: labels})
+	}
+	return &x.codes[i]
+}
+
+// pair takes the other teller's word on the same XID out, and says whether there was one. Each
+// teller tells in the order of time, so that what is too old now has no pair to come.
+func (c *xidCode) pair(who teller, at time.Time) bool {
+	other := &c.unpaired[1-who]
+	*other = slices.DeleteFunc(*other, func(t time.Time) bool { return at.Sub(t) > together })
+	if len(*other) == 0 || (*other)[0].Sub(at) > together {
+		return false
+	}
+	*other = slices.Delete(*other, 0, 1)
+	return true
+}
+
+// keep notes an XID for the other teller. Without one, the oldest are forgotten.
+func (c *xidCode) keep(who teller, at time.Time) {
+	own := append(c.unpaired[who], at)
+	slices.SortFunc(own, time.Time.Compare)
+	c.unpaired[who] = own[max(0, len(own)-maxUnpaired):]
+}
+
+func (x *xids) count(c *xidCode, n uint64, last time.Time) {
+	c.count += n
+	if last.After(c.last) {
+		c.last = last
+	}
+	x.asked[telemetry.XIDActionOf(c.code)] += n
+	x.stale = true
+}
+
+// say logs a code that is new on the device: one line a code, not one an XID.
+func (x *xids) say(code uint64, rest string) {
+	m := telemetry.XIDMeaningOf(code)
+	level := slog.LevelWarn
+	if m.Severity == "info" {
+		level = slog.LevelInfo
+	}
+	known := []slog.Attr{
+		slog.String("uuid", x.uuid), slog.String("pci", x.pci), slog.Uint64("xid", code),
+		slog.String("name", m.Mnemonic), slog.String("meaning", m.Brief), slog.String("action", m.Action.String()), slog.String("said", rest),
+	}
+	known = slices.DeleteFunc(known, func(a slog.Attr) bool { return a.Value.String() == "" })
+	x.book.log.LogAttrs(context.Background(), level, "XID of a new code", known...)
+}
+
+// adopt takes over what was counted at an address before it was known whose it is, and says whether
+// there was anything.
+func (x *xids) adopt(stranger *xids) (any bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, s := range stranger.codes {
+		c := x.at(s.code)
+		if s.count > 0 {
+			x.count(c, s.count, s.last)
+			any = true
+		}
+		for who, times := range s.unpaired {
+			for _, at := range times {
+				c.keep(teller(who), at)
+			}
+		}
+	}
+	return any
+}
+
+// read puts the counts into a reading, empty and not nil, when the driver or the log tells of the
+// device's XIDs. What is new is 0 the first time, so that increase() sees the step: the actions in
+// the first reading of the device, a code in its own.
+func (x *xids) read(driverTells bool, out *telemetry.XID) {
+	if !driverTells && !x.book.reading.Load() {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.stale {
+		x.renew()
+	}
+	*out = x.answer
+}
+
+func (x *xids) renew() {
+	x.stale = false
+	a := telemetry.XID{Errors: []metric.Keyed{}, LastSeenTimestamp: []metric.Keyed{}}
+	for i := range x.codes {
+		c := &x.codes[i]
+		if c.count == 0 {
+			continue // an earlier run counted it
+		}
+		count, last := metric.Keyed{Labels: c.labels}, metric.Keyed{Labels: c.labels}
+		last.Value.Set(float64(c.last.UnixMilli()) / 1000)
+		if c.told {
+			count.Value.Set(float64(c.count))
+		} else {
+			count.Value.Set(0)
+			c.told, x.stale = true, true
+		}
+		a.Errors, a.LastSeenTimestamp = append(a.Errors, count), append(a.LastSeenTimestamp, last)
+	}
+	for i := range a.Events {
+		if x.told {
+			a.Events[i].Set(float64(x.asked[i]))
+		} else {
+			a.Events[i].Set(0)
+		}
+	}
+	x.told, x.answer = true, a
 }

@@ -64,6 +64,7 @@ type faultLog struct {
 
 	cycle  int64
 	past   [len(faultSorts)]int64 // in the cycles that are over
+	last   [len(faultSorts)]int64 // the tick of the last of them, since the driver was loaded
 	at     [len(faultSorts)]int64 // the tick of this cycle
 	before memoryErrors           // in the board's life until its driver was loaded
 
@@ -107,6 +108,7 @@ func (l *faultLog) moveTo(cycle int64) {
 		for i := range l.at {
 			if l.at[i] != never {
 				l.past[i]++
+				l.last[i] = l.cycle*cycleTicks + l.at[i]
 			}
 		}
 		l.cycle++
@@ -138,6 +140,15 @@ func (l *faultLog) count(sort int, tick int64) int64 {
 		n++
 	}
 	return n
+}
+
+// seen is when a sort of fault last happened until a tick of this cycle: its tick since the driver
+// was loaded.
+func (l *faultLog) seen(sort int, tick int64) int64 {
+	if l.at[sort] <= tick {
+		return l.cycle*cycleTicks + l.at[sort]
+	}
+	return l.last[sort]
 }
 
 // memoryErrors counts them by telemetry.ECCErrorType and, dram or sram, by telemetry.ECCLocation.

@@ -16,7 +16,7 @@ const (
 		"gpu.memory.bar1.usage gpu.memory.protected.limit gpu.memory.protected.usage gpu.memory.reserved " +
 		"gpu.performance.state gpu.persistence.enabled gpu.platform.info gpu.power.instant gpu.power.peak " +
 		"gpu.ecc.sram.threshold.exceeded gpu.ecc.sram.uncorrected.errors gpu.ecc.sram.uncorrected.lifetime.errors " +
-		"gpu.ecc.sram.unit.lifetime.errors gpu.recovery.action gpu.throttle.policy.time gpu.throttle.reason gpu.throttle.time gpu.xid.errors "
+		"gpu.ecc.sram.unit.lifetime.errors gpu.recovery.action gpu.throttle.policy.time gpu.throttle.reason gpu.throttle.time gpu.xid.errors gpu.xid.events gpu.xid.last_seen.timestamp "
 	ofHopper = "gpu.c2c.enabled gpu.confidential_compute.enabled gpu.fabric.error gpu.fabric.info gpu.fabric.state " +
 		"gpu.gr_engine.active gpu.gr_engine.active.time gpu.sm.active gpu.sm.active.time gpu.sm.occupancy gpu.pipe.active " +
 		"gpu.pipe.active.time gpu.dram.active gpu.dram.active.time gpu.repair.pending "

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
@@ -28,20 +30,38 @@ func one(holds bool) float64 {
 	return 0
 }
 
-// xid tells the codes seen so far, in a slice of its own: what is read is kept by others.
+// xid tells the codes seen so far, in slices of its own: what is read is kept by others.
 func (d *device) xid(out *telemetry.XID) {
-	var seen []metric.Keyed
+	if d.board.vendor != nvidia {
+		for i := range out.Events {
+			out.Events[i].Fail(metric.Unsupported)
+		}
+		out.Errors, out.LastSeenTimestamp = nil, nil
+		return
+	}
+	var asked [len(out.Events)]int64
+	var seen []metric.Keyed // both lists, one after the other
+	n := 0
 	for i, labels := range d.faults.labels {
-		n := d.faults.count(i, d.physics.tick)
-		if labels == nil || n == 0 {
+		count := d.faults.count(i, d.physics.tick)
+		if labels == nil || count == 0 {
 			continue
 		}
 		if seen == nil {
-			seen = make([]metric.Keyed, 0, len(faultSorts))
+			seen = make([]metric.Keyed, 2*len(faultSorts))
 		}
-		k := metric.Keyed{Labels: labels}
-		k.Value.Set(float64(n))
-		seen = append(seen, k)
+		last := d.loaded.Add(time.Duration(d.faults.seen(i, d.physics.tick)) * time.Second)
+		seen[n].Labels, seen[len(faultSorts)+n].Labels = labels, labels
+		seen[n].Value.Set(float64(count))
+		seen[len(faultSorts)+n].Value.Set(float64(last.UnixMilli()) * milli)
+		asked[telemetry.XIDActionOf(uint64(faultSorts[i].xid))] += count
+		n++
 	}
-	out.Errors = seen
+	out.Errors, out.LastSeenTimestamp = nil, nil
+	if seen != nil {
+		out.Errors, out.LastSeenTimestamp = seen[:n:n], seen[len(faultSorts):][:n:n]
+	}
+	for i, count := range asked {
+		out.Events[i].Set(float64(count))
+	}
 }

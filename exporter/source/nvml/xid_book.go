@@ -1,0 +1,312 @@
+//go:build cgo
+
+package nvml
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/kernellog"
+	store "github.com/gpumeter/gpumeter/exporter/state" // state is a unit here
+)
+
+const (
+	// maxStrangers is how many addresses are kept at the most at which there is no device we know.
+	maxStrangers = 64
+	// betweenSaves keeps a storm of XIDs from becoming one of writing.
+	betweenSaves = 200 * time.Millisecond
+	// betweenTries is after how long a log is tried again that could not be read.
+	betweenTries = time.Minute
+	// fact is the name under which the next run finds how far the log was read.
+	fact = "kernellog"
+)
+
+// xidBook holds the XIDs of all devices the source has met, and brings those that the kernel's log
+// tells of to their devices. It lives as long as the source: what happens while the driver is closed,
+// or to a device it has lost, is counted like all else.
+type xidBook struct {
+	log   *slog.Logger
+	from  kernellog.Config // the path is empty: no log is read
+	store store.Store
+	dirty chan struct{} // what is to be kept has changed
+
+	reading atomic.Bool // the log
+	saving  sync.Mutex  // over one save at a time, and what follows
+	unsaved bool        // the last one failed
+
+	mu        sync.Mutex       // over what follows; never held while something is read or written
+	of        map[string]*xids // by UUID
+	at        map[string]*xids // by PCI address
+	strangers int              // of those at an address, how many are of no device we know
+	crowded   bool             // it was said that there are too many
+	loaded    bool
+	running   bool   // reading, or trying to
+	unread    string // why the log can not be read
+	cursor    kernellog.Cursor
+	missed    kernellog.Faults
+}
+
+// kept is what one run leaves to the next.
+type kept struct {
+	Cursor kernellog.Cursor
+	Told   []toldXID // by the driver, and not yet by the log
+}
+
+type toldXID struct {
+	PCI  string
+	Code uint64
+	At   time.Time
+}
+
+func newXIDBook(cfg Config) *xidBook {
+	return &xidBook{
+		log: cfg.Logger, store: cfg.State, dirty: make(chan struct{}, 1),
+		from: kernellog.Config{Path: cfg.KernelLog, Proc: cfg.Proc, History: cfg.State.Keeps()},
+		of:   map[string]*xids{}, at: map[string]*xids{},
+	}
+}
+
+func (b *xidBook) touch() {
+	select {
+	case b.dirty <- struct{}{}:
+	default: // it is known
+	}
+}
+
+// device returns the XIDs of a device.
+func (b *xidBook) device(uuid string) *xids {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.of[uuid] == nil {
+		b.of[uuid] = newXIDs(b, uuid, "")
+	}
+	return b.of[uuid]
+}
+
+// place notes at which address a device is. It takes over what was heard from there before.
+func (b *xidBook) place(uuid, pci string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	x := b.of[uuid]
+	before := b.at[pci]
+	if x == nil || pci == "" || before == x {
+		return
+	}
+	if old := x.move(pci); b.at[old] == x {
+		delete(b.at, old)
+	}
+	b.at[pci] = x
+	if before != nil && before.uuid == "" {
+		b.strangers--
+		if x.adopt(before) {
+			b.log.Info("the device is known whose XIDs were heard before", "pci", pci, "uuid", uuid)
+		}
+	}
+}
+
+// move returns where the device was.
+func (x *xids) move(pci string) (old string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old, x.pci = x.pci, pci
+	return old
+}
+
+// whose returns the XIDs of the device the log speaks of, nil when there are too many of which
+// nothing is known. What the log calls a device counts more than where it says it is.
+func (b *xidBook) whose(uuid, pci string) *xids {
+	if x := b.of[uuid]; x != nil {
+		return x
+	}
+	if x := b.at[pci]; x != nil {
+		return x
+	}
+	if b.strangers >= maxStrangers {
+		if !b.crowded {
+			b.crowded = true
+			b.log.Warn("XIDs of more unknown devices than are kept are left out", "pci", pci, "kept", maxStrangers)
+		}
+		return nil
+	}
+	b.strangers++
+	b.at[pci] = newXIDs(b, "", pci)
+	return b.at[pci]
+}
+
+// heard takes what the log delivers.
+func (b *xidBook) heard(events []kernellog.Event, c kernellog.Cursor, f kernellog.Faults) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range events {
+		if x := b.whose(e.UUID, e.PCI); x != nil {
+			x.heard(e.Code, e.At, e.Text)
+		}
+	}
+	b.cursor = c
+	if len(events) > 0 {
+		b.touch()
+	}
+	if f.Overwritten > 0 && b.missed.Overwritten == 0 {
+		b.log.Warn("a part of the kernel's log was overwritten before it was read; XIDs may be missing", "records", f.Overwritten)
+	}
+	if f.Unreadable > 0 && b.missed.Unreadable == 0 {
+		b.log.Warn("what the kernel's log says is not all of the known form", "records", f.Unreadable)
+	}
+	b.missed = f
+}
+
+// start reads the log until the context ends, unless it is being read.
+func (b *xidBook) start(ctx context.Context) {
+	b.mu.Lock()
+	first := !b.loaded
+	again := b.running || b.from.Path == ""
+	if !again {
+		b.loaded, b.running = true, true
+	}
+	b.mu.Unlock()
+	if again {
+		return
+	}
+	if first {
+		b.load()
+	}
+	l := b.open() // now, so that the first reading already knows that it is read
+	go b.keepReading(ctx, l)
+	go b.keepSaving(ctx)
+}
+
+// keepReading reads, and tries again when that fails.
+func (b *xidBook) keepReading(ctx context.Context, l *kernellog.Log) {
+	for {
+		if l != nil {
+			err := l.Run(ctx, func(events []kernellog.Event, c kernellog.Cursor) { b.heard(events, c, l.Faults()) })
+			b.close(l, err)
+		}
+		t := time.NewTimer(betweenTries)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.running = false
+			return
+		case <-t.C:
+		}
+		l = b.open()
+	}
+}
+
+// open opens the log where it was left. It returns nil when it can not, and says so once.
+func (b *xidBook) open() *kernellog.Log {
+	b.mu.Lock()
+	from := b.from
+	from.From = b.cursor
+	b.mu.Unlock()
+	l, err := kernellog.Open(from)
+	b.reading.Store(err == nil)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err == nil {
+		b.unread, b.missed = "", kernellog.Faults{}
+		b.log.Info("XIDs are read from the kernel's log too", "path", from.Path)
+	} else if b.unread != err.Error() {
+		b.unread = err.Error()
+		b.log.Info("XIDs come from the driver alone", "err", err, "needs", needs(err))
+	}
+	return l
+}
+
+// needs says what it takes to read the log.
+func needs(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "CAP_SYSLOG, where kernel.dmesg_restrict is 1, and in a container the right to read the device"
+	case errors.Is(err, fs.ErrNotExist):
+		return "the file; in a container, the host's /dev/kmsg"
+	}
+	return "another file"
+}
+
+func (b *xidBook) close(l *kernellog.Log, err error) {
+	b.reading.Store(false)
+	if err = errors.Join(err, l.Close()); err != nil {
+		b.log.Warn("the kernel's log is no longer read", "err", err)
+	}
+}
+
+// load finds what the run before has left.
+func (b *xidBook) load() {
+	var k kept
+	if _, err := b.store.Load(fact, &k); err != nil {
+		b.log.Warn("how far the kernel's log was read is not known; it is read from the machine's start", "err", err)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cursor = k.Cursor
+	for _, t := range k.Told {
+		if x := b.whose("", t.PCI); x != nil {
+			x.expect(t.Code, t.At)
+		}
+	}
+}
+
+// keepSaving saves what changes, soon.
+func (b *xidBook) keepSaving(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			b.save()
+			return
+		case <-b.dirty:
+		}
+		b.save()
+		t := time.NewTimer(betweenSaves)
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+		}
+		t.Stop()
+	}
+}
+
+// save keeps how far the log was read, and what of the rest was counted already.
+func (b *xidBook) save() {
+	b.saving.Lock()
+	defer b.saving.Unlock()
+	b.mu.Lock()
+	k := kept{Cursor: b.cursor}
+	for pci, x := range b.at {
+		k.Told = append(k.Told, x.unheard(pci)...)
+	}
+	b.mu.Unlock()
+	if k.Cursor.Boot == "" {
+		return // no log was read, so there is no place in it
+	}
+	err := b.store.Save(fact, k)
+	if err != nil && !b.unsaved {
+		b.log.Warn("how far the kernel's log was read is not kept", "err", err)
+	}
+	b.unsaved = err != nil
+}
+
+// unheard is what the driver told of lately, and the log has not.
+func (x *xids) unheard(pci string) []toldXID {
+	const late = 10 * time.Second // after which the log will not
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var out []toldXID
+	for _, c := range x.codes {
+		for _, at := range c.unpaired[driver] {
+			if time.Since(at) < late {
+				out = append(out, toldXID{pci, c.code, at})
+			}
+		}
+	}
+	return out
+}
