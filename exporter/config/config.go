@@ -34,6 +34,7 @@ type Node struct {
 	RetryInterval   time.Duration `default:"30s" help:"Try a driver that is not there, or fails, again this often."`
 	ProcessLimit    int           `default:"32" help:"Tell of at most this many processes of one device, the largest by memory, where gpu.process metrics are on."`
 	NVMLLibrary     string        `name:"nvml.library" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
+	KernelLog       string        `default:"/dev/kmsg" help:"The kernel's log, which tells of XIDs the driver does not; none: it is not read."`
 	HostProc        string        `name:"host.proc" default:"/proc" help:"Where the host's /proc is mounted."`
 	HostSys         string        `name:"host.sys" default:"/sys" help:"Where the host's /sys is mounted."`
 	StateDirectory  string        `name:"state.directory" placeholder:"DIR" help:"Keep what the next run should know here, such as which devices there were; nothing is kept without. Default: what systemd sets as STATE_DIRECTORY."`

@@ -33,7 +33,8 @@ type node struct {
 }
 
 // newNode puts the parts together; no device is read before the feed runs, and what was seen is not
-// saved before the inventory does. The feed tells of a source that only a new process can read.
+// saved before the inventory does. The feed tells of a source that only a new process can read; nobody
+// listens to that who reads once.
 func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale func(string, error), log *slog.Logger) (*node, error) {
 	on, err := metric.Select(telemetry.Descs(), c.Metrics.Include, c.Metrics.Exclude)
 	if err != nil {
@@ -47,7 +48,11 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	if err != nil {
 		return nil, fmt.Errorf("--state.directory: %w", err)
 	}
-	sources, simulated, err := chooseSources(ctx, c, on, log)
+	position := kept // of the kernel's log; one reading must not move that of the exporter that runs
+	if stale == nil {
+		position = state.Store{}
+	}
+	sources, simulated, err := chooseSources(ctx, c, on, position, log)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +98,7 @@ func (n *node) driver(vendor string) string {
 }
 
 // chooseSources returns this machine's sources, or a simulated node when that was asked for.
-func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) bool, log *slog.Logger) (sources []source.Source, simulated bool, err error) {
+func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) bool, kept state.Store, log *slog.Logger) (sources []source.Source, simulated bool, err error) {
 	hostSource := host.New(host.Config{Proc: c.HostProc})
 	if c.Simulate != "" {
 		s, err := sim.New(sim.Config{Node: c.Simulate})
@@ -103,10 +108,14 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 		log.Warn("reading a SIMULATED node; no number of a device is real", "node", c.Simulate)
 		return []source.Source{s, hostSource}, true, nil
 	}
+	kernelLog := c.KernelLog
+	if kernelLog == "none" {
+		kernelLog = ""
+	}
 	local := all.Sources(all.Config{
 		NVML: nvml.Config{
 			Library: c.NVMLLibrary, On: on, Logger: log, Proc: c.HostProc, Processes: c.ProcessLimit,
-			OnBus: func() int { return onBus(c.HostSys) },
+			OnBus: func() int { return onBus(c.HostSys) }, KernelLog: kernelLog, State: kept,
 		},
 		Host: host.Config{Proc: c.HostProc},
 	})
