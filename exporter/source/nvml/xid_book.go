@@ -176,8 +176,15 @@ func (b *xidBook) start(ctx context.Context) {
 		b.load()
 	}
 	l := b.open() // now, so that the first reading already knows that it is read
-	go b.keepReading(ctx, l)
-	go b.keepSaving(ctx)
+	var both sync.WaitGroup
+	both.Go(func() { b.keepReading(ctx, l) })
+	both.Go(func() { b.keepSaving(ctx) })
+	go func() {
+		both.Wait()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.running = false
+	}()
 }
 
 // keepReading reads, and tries again when that fails.
@@ -191,9 +198,6 @@ func (b *xidBook) keepReading(ctx context.Context, l *kernellog.Log) {
 		select {
 		case <-ctx.Done():
 			t.Stop()
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.running = false
 			return
 		case <-t.C:
 		}
