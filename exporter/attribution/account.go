@@ -96,7 +96,8 @@ func (a *account) settle(w Workload, d Detail, method string, now time.Time, hol
 		a.labels = w.labels(a.at)
 		a.info = a.describe()
 	}
-	a.frozen = now.Sub(a.born) >= hold
+	waits := w.Type == telemetry.WorkloadTypeKubernetes || w.Type == telemetry.WorkloadTypeSlurm // for what made the pod, for the user
+	a.frozen = !waits || now.Sub(a.born) >= hold
 }
 
 // describe makes the info series.

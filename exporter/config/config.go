@@ -29,6 +29,9 @@ type Node struct {
 	Metrics         Metrics       `embed:"" prefix:"metrics."`
 	Devices         []string      `placeholder:"DEVICE" help:"Read only these devices, by index, UUID, PCI address or a glob of them; repeatable."`
 	ExpectedDevices []string      `placeholder:"DEVICE" help:"Show what is not there: how many devices there should be, and their UUIDs or PCI addresses; repeatable. What is on the PCI bus, or was seen before, needs no mention."`
+	Attribution     string        `enum:"auto,none" default:"auto" help:"Say whose work is on the devices, from what is found on this machine, or not: ${enum}."`
+	Labels          string        `enum:"owner,join" default:"owner" help:"Put the owner's labels on the gauges of a device, or leave them to a join with gpu_owner_info: ${enum}."`
+	SeriesLimit     int           `default:"1000" help:"Tell of at most this many workloads; those beyond are told as one."`
 	ReadTimeout     time.Duration `default:"2s" help:"Leave out a device that has not answered after this long."`
 	RelistInterval  time.Duration `default:"30s" help:"List the devices again this often, to find those that came or are back."`
 	RetryInterval   time.Duration `default:"30s" help:"Try a driver that is not there, or fails, again this often."`

@@ -113,5 +113,8 @@ func (c *Config) check() error {
 	if s.ProcessLimit <= 0 || c.Once.ProcessLimit <= 0 {
 		faults = append(faults, errors.New("--process-limit: it is not above zero"))
 	}
+	if s.SeriesLimit <= 0 || c.Once.SeriesLimit <= 0 {
+		faults = append(faults, errors.New("--series-limit: it is not above zero"))
+	}
 	return errors.Join(faults...)
 }

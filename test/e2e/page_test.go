@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -37,7 +38,7 @@ var notOnThePage = map[string]string{
 // under the name Prometheus' own translation gives it, and nothing else of ours is.
 func TestEveryMetricIsServed(t *testing.T) {
 	library, config := fakeDriver(t, fakenvml.Driver("610"))
-	fakenvml.Configure(t, config, "gpus 1", "board everything", "process 0 4242 1073741824 30",
+	fakenvml.Configure(t, config, "gpus 1", "board everything", fmt.Sprintf("process 0 %d 1073741824 30", os.Getpid()),
 		"set 0 enc_sessions 2", "set 0 enc_fps 60", "set 0 fbc_sessions 1", "set 0 fbc_fps 30")
 	families := map[string]*dto.MetricFamily{}
 	for _, args := range [][]string{{"--simulate", "mixed"}, {"--nvml.library", library}} {

@@ -64,9 +64,13 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	if n.inventory, err = inventory.Open(seen); err != nil {
 		return nil, err
 	}
+	stages := []snapshot.Stage{}
+	if c.Attribution != "none" {
+		stages = append(stages, newAttributor(c, log).Stage)
+	}
 	n.feed = snapshot.NewFeed(snapshot.Config{
 		Sources:  needed(sources, on),
-		Stages:   []snapshot.Stage{self.New(self.Config{Build: build(), StateFaults: kept.Faults}).Stage, n.inventory.Stage},
+		Stages:   append(stages, self.New(self.Config{Build: build(), StateFaults: kept.Faults}).Stage, n.inventory.Stage),
 		Devices:  devices.has,
 		Expected: n.inventory.Expected,
 		Stale:    stale,
@@ -116,6 +120,7 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 		NVML: nvml.Config{
 			Library: c.NVMLLibrary, On: on, Logger: log, Proc: c.HostProc, Processes: c.ProcessLimit,
 			OnBus: func() int { return onBus(c.HostSys) }, KernelLog: kernelLog, State: kept,
+			Owners: c.Attribution != "none",
 		},
 		Host: host.Config{Proc: c.HostProc},
 	})
