@@ -24,7 +24,7 @@ type Log struct {
 
 // Node says what is read and how patiently.
 type Node struct {
-	Simulate        string        `placeholder:"NODE" help:"Read a simulated node instead of this one: h100x8, a100x4, mixed, or a list such as h100x4,l40sx2."`
+	Simulate        string        `placeholder:"NODE" help:"Read a simulated node instead of this one: h100x8, h100migx1 (split by MIG), mixed, or a list such as h100x4,l40sx2."`
 	SimulateIfNone  bool          `help:"Read a simulated node when this one has no accelerator."`
 	Metrics         Metrics       `embed:"" prefix:"metrics."`
 	Devices         []string      `placeholder:"DEVICE" help:"Read only these devices, by index, UUID, PCI address or a glob of them; repeatable."`

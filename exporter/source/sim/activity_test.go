@@ -12,13 +12,22 @@ import (
 )
 
 // activeTime is a counter of the time something was active, and the gauge it is the integral of.
-type activeTime[T any] struct {
+type activeTime struct {
 	series         string
-	gauge, counter func(*T) *metric.Value
+	gauge, counter float64
 }
 
-// activeTimes finds them by their names: gpu.sm.active.time is the integral of gpu.sm.active.
-func activeTimes[T any](families []telemetry.Family[T]) (all []activeTime[T]) {
+// activeTimes finds those of a board and its partitions by their names: gpu.sm.active.time is the
+// integral of gpu.sm.active.
+func activeTimes(x *telemetry.Device) []activeTime {
+	all := pairs(telemetry.DeviceFamilies, "", x)
+	for i := range x.Partitions {
+		all = append(all, pairs(telemetry.PartitionFamilies, x.Partitions[i].Labels.Text(), &x.Partitions[i].Read)...)
+	}
+	return all
+}
+
+func pairs[T any](families []telemetry.Family[T], of string, x *T) (all []activeTime) {
 	gauges := map[string]telemetry.Family[T]{}
 	for _, f := range families {
 		gauges[f.Desc.Name] = f
@@ -29,8 +38,12 @@ func activeTimes[T any](families []telemetry.Family[T]) (all []activeTime[T]) {
 		if !isTime || !has {
 			continue
 		}
-		for i := range f.Rows {
-			all = append(all, activeTime[T]{f.Desc.Name + "{" + f.Desc.Rows[i].Text() + "}", gauge.Rows[i], f.Rows[i]})
+		for i, row := range f.Rows {
+			now, told := gauge.Rows[i](x).Get()
+			sum, counted := row(x).Get()
+			if told && counted {
+				all = append(all, activeTime{f.Desc.Name + "{" + of + f.Desc.Rows[i].Text() + "}", now, sum})
+			}
 		}
 	}
 	return all
@@ -38,35 +51,35 @@ func activeTimes[T any](families []telemetry.Family[T]) (all []activeTime[T]) {
 
 // The time something was active is the integral of the gauge that another reader sees every second.
 func TestActiveTimeIsIntegral(t *testing.T) {
-	slow, scraped := start(t, "h100x1,b200x8", 3) // the last four answer requests
-	fast, watched := start(t, "h100x1,b200x8", 3)
-	counters := activeTimes(telemetry.DeviceFamilies)
-	if len(counters) < 8 {
-		t.Fatalf("%d counters have a gauge", len(counters))
-	}
+	const node = "h100x1,b200x5,h100migx1" // the fifth answers requests
+	slow, scraped := start(t, node, 3)
+	fast, watched := start(t, node, 3)
+	met := map[string]bool{}
 	for i, d := range scraped {
-		past := make([]float64, len(counters)) // of the ticks that are over
+		past := map[string]float64{} // of the ticks that are over
 		random := rand.New(rand.NewPCG(4, uint64(i)))
 		over := time.Duration(0)
 		for at := time.Duration(0); at < 40*time.Minute; {
 			at += time.Duration(random.Int64N(int64(3 * time.Minute)))
 			for ; over+time.Second <= at; over += time.Second {
 				fast.moveTo(over)
-				x := read(t, watched[i])
-				for k, c := range counters {
-					past[k] += number(t, *c.gauge(x))
+				for _, a := range activeTimes(read(t, watched[i])) {
+					past[a.series] += a.gauge
 				}
 			}
 			slow.moveTo(at)
-			x := read(t, d)
-			for k, c := range counters {
-				want := past[k] + (at-over).Seconds()*number(t, *c.gauge(x))
-				near(t, fmt.Sprintf("board %d after %v: %s", i, at, c.series), number(t, *c.counter(x)), want)
+			for _, a := range activeTimes(read(t, d)) {
+				met[a.series] = true
+				want := past[a.series] + (at-over).Seconds()*a.gauge
+				near(t, fmt.Sprintf("board %d after %v: %s", i, at, a.series), a.counter, want)
 			}
 			if t.Failed() {
 				return
 			}
 		}
+	}
+	if len(met) != (1+4)*8 {
+		t.Errorf("%d series of a board and four partitions have a gauge; want 8 of each", len(met))
 	}
 }
 

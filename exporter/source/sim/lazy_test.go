@@ -89,6 +89,20 @@ func TestLongGap(t *testing.T) {
 	}
 }
 
+// At the first tick of a cycle, the peak is still one of the last cycle's minute.
+func TestPeakOverTheCycle(t *testing.T) {
+	c, devices := start(t, "b200x1", 1)
+	want := 0.0
+	for tick := time.Duration(cycleTicks - len(minute{})); tick <= cycleTicks; tick++ {
+		c.moveTo(tick * time.Second)
+		x := read(t, devices[0])
+		want = max(want, number(t, x.Power.Draw))
+		if got := number(t, x.Power.Peak); tick == cycleTicks && got != want {
+			t.Errorf("a peak of %v W; in the minute there were %v", got, want)
+		}
+	}
+}
+
 // Boards of one job work together, and their readings differ all the same.
 func TestNeighbours(t *testing.T) {
 	c, devices := start(t, "h100x4", 1)

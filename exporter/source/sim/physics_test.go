@@ -66,6 +66,9 @@ func TestCountersAreIntegrals(t *testing.T) {
 					near(t, where+": throttle time "+telemetry.ThrottleCause(c).String(), s, want.held[c])
 				}
 			}
+			if s, ok := got.Throttle.PolicyTime[telemetry.ThrottlePolicyThermal].Get(); ok {
+				near(t, where+": policy time thermal", s, want.held[telemetry.ThrottleCauseSWThermal])
+			}
 			for floor, policy := range [...]telemetry.ThrottlePolicy{
 				applicationFloor: telemetry.ThrottlePolicyApplicationClocks, baseFloor: telemetry.ThrottlePolicyBaseClocks,
 			} {
