@@ -62,8 +62,18 @@ func number(t *testing.T, v metric.Value) float64 {
 	return n
 }
 
-// everyNumber calls f with each number that was read of a board and its parts, and the name of its series.
-func everyNumber(x *telemetry.Device, f func(d *metric.Desc, series string, n float64)) {
+// series is one of a metric: of the board itself, or of one of its parts.
+type series struct {
+	desc    *metric.Desc
+	of, own *metric.Labels // the part's and the metric's
+}
+
+func (s series) String() string {
+	return s.desc.Name + "{" + strings.Trim(s.of.Text()+","+s.own.Text(), ",") + "}"
+}
+
+// everyNumber calls f with each number that was read of a board and its parts.
+func everyNumber(x *telemetry.Device, f func(s series, n float64)) {
 	numbers(telemetry.DeviceFamilies, nil, x, f)
 	for i := range x.Partitions {
 		numbers(telemetry.PartitionFamilies, x.Partitions[i].Labels, &x.Partitions[i].Read, f)
@@ -76,14 +86,11 @@ func everyNumber(x *telemetry.Device, f func(d *metric.Desc, series string, n fl
 	}
 }
 
-func numbers[T any](families []telemetry.Family[T], of *metric.Labels, x *T, f func(d *metric.Desc, series string, n float64)) {
-	name := func(d *metric.Desc, own *metric.Labels) string {
-		return d.Name + "{" + strings.Trim(of.Text()+","+own.Text(), ",") + "}"
-	}
+func numbers[T any](families []telemetry.Family[T], of *metric.Labels, x *T, f func(s series, n float64)) {
 	for _, family := range families {
 		for i, row := range family.Rows {
 			if n, ok := row(x).Get(); ok {
-				f(family.Desc, name(family.Desc, family.Desc.Rows[i]), n)
+				f(series{family.Desc, of, family.Desc.Rows[i]}, n)
 			}
 		}
 		if family.Keyed == nil {
@@ -91,7 +98,7 @@ func numbers[T any](families []telemetry.Family[T], of *metric.Labels, x *T, f f
 		}
 		for _, k := range *family.Keyed(x) {
 			if n, ok := k.Value.Get(); ok {
-				f(family.Desc, name(family.Desc, k.Labels), n)
+				f(series{family.Desc, of, k.Labels}, n)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
@@ -63,8 +62,8 @@ func TestGapsAreThoseOfTheModel(t *testing.T) {
 	for id, want := range gaps {
 		c, devices := start(t, id+"x1", 1)
 		c.moveTo(longEnough)
-		metrics, series := map[string]bool{}, map[string]bool{}
-		everyNumber(read(t, devices[0]), func(d *metric.Desc, s string, _ float64) { metrics[d.Name], series[s] = true, true })
+		metrics, told := map[string]bool{}, map[string]bool{}
+		everyNumber(read(t, devices[0]), func(s series, _ float64) { metrics[s.desc.Name], told[s.String()] = true, true })
 		var lacks []string
 		for _, f := range telemetry.DeviceFamilies {
 			if slices.Contains(f.Desc.Sources, "sim") && !metrics[f.Desc.Name] {
@@ -77,8 +76,8 @@ func TestGapsAreThoseOfTheModel(t *testing.T) {
 		}
 		for s := range strings.FieldsSeq(want.has) {
 			s, not := strings.CutPrefix(s, "-")
-			if series[s] == not {
-				t.Errorf("%s gives %s: %v", id, s, series[s])
+			if told[s] == not {
+				t.Errorf("%s gives %s: %v", id, s, told[s])
 			}
 		}
 	}

@@ -17,6 +17,9 @@ func TestLookingChangesNothing(t *testing.T) {
 	often, a := start(t, allModels(), 5)
 	seldom, b := start(t, allModels(), 5)
 	for i := range a {
+		if inBetween(i) {
+			continue
+		}
 		for at := time.Duration(0); at < 50*time.Hour; at += 7*time.Minute + 1234567*time.Microsecond {
 			often.moveTo(at)
 			x := read(t, a[i])
@@ -81,9 +84,9 @@ func TestLongGap(t *testing.T) {
 		if watts < float64(b.idle) || watts > float64(b.enforced()) || busy < 0.3 || busy > 1 {
 			t.Errorf("%s: a mean of %v W and %v busy", b.id, watts, busy)
 		}
-		everyNumber(x, func(d *metric.Desc, series string, n float64) {
-			if d.Kind == metric.KindCounter && (n < 0 || math.IsInf(n, 0) || math.IsNaN(n)) {
-				t.Errorf("%s: %s is %v", b.id, series, n)
+		everyNumber(x, func(s series, n float64) {
+			if s.desc.Kind == metric.KindCounter && (n < 0 || math.IsInf(n, 0) || math.IsNaN(n)) {
+				t.Errorf("%s: %v is %v", b.id, s, n)
 			}
 		})
 	}
