@@ -32,7 +32,7 @@ var h100 = board{
 // under load; none of it was measured on one.
 var boards = []board{
 	h100,
-	h100.split("h100mig", sizesOfH100, "3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb"),
+	h100.split(sizesOfH100, "3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb"),
 	{
 		id: "h200", model: "Simulated NVIDIA H200", vendor: nvidia, age: hopper,
 		architecture: "hopper", capability: "9.0", driver: nvidiaDriver, firmware: "96.00.b9.00.01",

@@ -21,7 +21,7 @@ func identify(b *board, index int, seed uint64) telemetry.Identity {
 	}
 	if !b.consumer {
 		id.Serial = fmt.Sprintf("SIM%010d", mix(seed, 's')%1e10)
-		id.PartNumber = "SIM-" + strings.ToUpper(b.id)
+		id.PartNumber = "SIM-" + strings.ToUpper(strings.TrimSuffix(b.id, splitID)) // being split changes no board
 	}
 	return id
 }

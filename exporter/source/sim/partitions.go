@@ -26,9 +26,12 @@ var sizesOfH100 = map[string]profile{
 // reservedOfPartition is the memory the driver keeps of each partition, in bytes.
 const reservedOfPartition = 14 * mebi
 
+// splitID ends the id of a board that is split.
+const splitID = "mig"
+
 // split is a board cut by MIG.
-func (b board) split(id string, sizes map[string]profile, names ...string) board {
-	b.id = id
+func (b board) split(sizes map[string]profile, names ...string) board {
+	b.id += splitID
 	used := map[string]int64{}
 	for _, name := range names {
 		p := sizes[name]

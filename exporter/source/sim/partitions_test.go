@@ -68,8 +68,8 @@ func TestPartitions(t *testing.T) {
 		_, devices := start(t, "h100migx2,h100x1", 7)
 		for _, d := range devices {
 			x := read(t, d)
-			if d.Identity().Model != "Simulated NVIDIA H100 80GB HBM3" {
-				t.Errorf("%s", d.Identity().Model)
+			if id := d.Identity(); id.Model != "Simulated NVIDIA H100 80GB HBM3" || id.PartNumber != "SIM-H100" {
+				t.Errorf("an H100 is a %s, %s", id.Model, id.PartNumber)
 			}
 			var sizes []string
 			for _, p := range x.Partitions {
