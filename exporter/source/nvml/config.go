@@ -3,6 +3,7 @@ package nvml
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/source"
@@ -22,6 +23,8 @@ type Config struct {
 	// back, is found: the driver lists them only when it is initialised. nil: nobody looks.
 	OnBus  func() int
 	Logger *slog.Logger // nil: nothing is logged
+
+	now func() time.Time // nil: time.Now
 }
 
 // mostProcesses is how many are told of one device by default: enough for any sensible sharing.
@@ -43,6 +46,9 @@ func New(cfg Config) source.Source {
 	}
 	if cfg.Processes == 0 {
 		cfg.Processes = mostProcesses
+	}
+	if cfg.now == nil {
+		cfg.now = time.Now
 	}
 	return source.Source{
 		Name: "nvml",

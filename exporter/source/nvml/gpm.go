@@ -88,7 +88,7 @@ func (g *profiler) look(p *pass, seconds *activity, take func(nvml.GpmSample) *m
 		g.why = metric.Failed
 		return
 	}
-	now := time.Now()
+	now := p.h.reader.now()
 	if !g.taken.IsZero() && now.Sub(g.taken) < shortest {
 		return
 	}
@@ -135,7 +135,7 @@ func (g *profiler) read(p *pass, out *telemetry.Profiling) {
 		return
 	}
 	why := g.why
-	if why == nil && (g.at.IsZero() || time.Since(g.at) > staleAfter) {
+	if why == nil && (g.at.IsZero() || p.h.reader.now().Sub(g.at) > staleAfter) {
 		why = metric.NoData
 	}
 	for i, m := range gpmMetrics {

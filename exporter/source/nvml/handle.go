@@ -121,7 +121,7 @@ var groups = []struct {
 
 // settle begins anew when the driver has handed the device out anew.
 func (h *handle) settle(p *pass, g *given) {
-	now := time.Now()
+	now := h.reader.now()
 	if h.settled == g {
 		if now.Sub(h.forgot) > forgetEvery {
 			h.forget(now)
@@ -166,7 +166,7 @@ func (h *handle) modes(p *pass) {
 	if why == nil && m.current != h.mig {
 		if h.mig >= 0 {
 			h.log.Info("MIG mode changed", "on", m.current == 1)
-			h.forget(time.Now())
+			h.forget(h.reader.now())
 		}
 		h.mig = m.current
 	}

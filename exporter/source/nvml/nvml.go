@@ -73,6 +73,7 @@ type reader struct {
 	proc          string
 	mostProcesses int
 	onBus         func() int
+	now           func() time.Time
 	gate          *gate // shut while the library is initialised anew
 
 	// What the driver says of itself, at each initialisation.
@@ -100,7 +101,7 @@ type reader struct {
 func open(lib library, cfg Config, past *archive, chosen *choice) (*reader, error) {
 	r := &reader{
 		lib: lib, log: past.log, past: past, chosen: chosen, proc: cfg.Proc, mostProcesses: cfg.Processes,
-		onBus: cfg.OnBus, gate: newGate(), said: map[int]string{}, stop: make(chan struct{}),
+		onBus: cfg.OnBus, now: cfg.now, gate: newGate(), said: map[int]string{}, stop: make(chan struct{}),
 	}
 	if err := r.init(); err != nil {
 		return nil, err

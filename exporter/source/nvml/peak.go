@@ -53,7 +53,7 @@ func (k *peak) sample(p *pass) {
 	}
 	if good {
 		k.why = nil
-		k.highs[k.next] = high{time.Now(), top}
+		k.highs[k.next] = high{p.h.reader.now(), top}
 		k.next = (k.next + 1) % len(k.highs)
 	}
 }
@@ -63,9 +63,9 @@ func (k *peak) read(p *pass, v *metric.Value) {
 	if p.down != nil {
 		return
 	}
-	top, found := 0., false
+	now, top, found := p.h.reader.now(), 0., false
 	for _, h := range k.highs {
-		if !h.at.IsZero() && time.Since(h.at) <= peakWindow {
+		if !h.at.IsZero() && now.Sub(h.at) <= peakWindow {
 			top, found = max(top, h.watts), true
 		}
 	}

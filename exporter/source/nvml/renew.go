@@ -46,7 +46,7 @@ func (r *reader) why() string {
 // renew initialises the library anew where that may bring a device back. Reads wait meanwhile;
 // where one hangs, it is put off.
 func (r *reader) renew() error {
-	why, now := r.why(), time.Now()
+	why, now := r.why(), r.now()
 	if why == "" {
 		r.again.pause = 0
 		return nil
