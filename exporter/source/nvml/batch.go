@@ -135,7 +135,7 @@ func (b *batch[T]) take(p *pass, x *item[T], v *nvml.FieldValue, out *T) {
 		n, ok = x.as(r)
 	}
 	n *= x.scale
-	ok = ok && plausible(x.unit, n)
+	ok = ok && sound(x.field, n)
 	if x.counter {
 		ok = ok && b.counts(x, r, n)
 	}
@@ -144,6 +144,18 @@ func (b *batch[T]) take(p *pass, x *item[T], v *nvml.FieldValue, out *T) {
 		return
 	}
 	x.set(out, n)
+}
+
+// sound says whether a device can have the number. What stands for a state has the unit of one, and
+// yet any small number, as has a generation, whose own function has checked it.
+func sound[T any](f *field[T], n float64) bool {
+	switch {
+	case f.states != nil:
+		return n >= 0 && n <= lastState
+	case f.as != nil && f.unit == state:
+		return true
+	}
+	return plausible(f.unit, n)
 }
 
 // counts checks a count. Nothing counts in fractions. The numbers of times have meant other things

@@ -26,6 +26,9 @@ const (
 	micro   = 1e-6
 )
 
+// lastState is far above the numbers of any of the driver's enumerations.
+const lastState = 255
+
 // number is any integer NVML answers with.
 type number interface {
 	~uint32 | ~uint64 | ~int32 | ~int
