@@ -4,6 +4,7 @@ package nvml
 
 import (
 	"encoding/hex"
+	"slices"
 	"strconv"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -54,13 +55,7 @@ func fabric(p *pass, out *telemetry.Fabric) {
 		faulty(&out.Fault[i], why, f.HealthMask>>shift, i == int(telemetry.FabricFaultIncorrectConfiguration))
 	}
 	faulty(&out.PartitionAssigned, why, f.HealthMask>>nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_PARTITION_ASSIGNED, false)
-	for i, summary := range summaries {
-		if why == nil && f.HealthSummary == nvml.GPU_FABRIC_HEALTH_SUMMARY_NOT_SUPPORTED {
-			out.Health[i].Fail(metric.Unsupported)
-		} else {
-			keepState(&out.Health[i], why, f.HealthSummary == summary)
-		}
-	}
+	health(&out.Health, why, f.HealthSummary)
 	joined := why == nil && f.State == nvml.GPU_FABRIC_STATE_COMPLETED
 	if why == nil && !joined { // the probe's status says something at its end alone
 		why = metric.NoData
@@ -73,17 +68,36 @@ func fabric(p *pass, out *telemetry.Fabric) {
 
 // faulty reads one fault of the mask.
 func faulty(v *metric.Value, why *metric.Reason, bits uint32, configuration bool) {
-	n := bits & 3
 	if configuration {
-		n = bits & 15
-	}
-	if why == nil && n == 0 {
-		why = metric.Unsupported
-	}
-	if configuration {
+		n := bits & 15
+		if why == nil && n == 0 {
+			why = metric.Unsupported
+		}
 		keepState(v, why, n > nvml.GPU_FABRIC_HEALTH_MASK_INCORRECT_CONFIGURATION_NONE)
-	} else {
-		keepState(v, why, n == nvml.GPU_FABRIC_HEALTH_MASK_DEGRADED_BW_TRUE)
+		return
+	}
+	n := bits & 3
+	switch {
+	case why != nil:
+	case n == 0:
+		why = metric.Unsupported
+	case n == 3:
+		why = metric.Implausible
+	}
+	keepState(v, why, n == nvml.GPU_FABRIC_HEALTH_MASK_DEGRADED_BW_TRUE)
+}
+
+// health reads the summary, which may be one this version does not know.
+func health(out *[len(summaries)]metric.Value, why *metric.Reason, summary uint8) {
+	switch {
+	case why != nil:
+	case summary == nvml.GPU_FABRIC_HEALTH_SUMMARY_NOT_SUPPORTED:
+		why = metric.Unsupported
+	case !slices.Contains(summaries[:], summary):
+		why = metric.Implausible
+	}
+	for i, s := range summaries {
+		keepState(&out[i], why, summary == s)
 	}
 }
 

@@ -28,6 +28,10 @@ type fakeDevice struct {
 	mu        sync.Mutex
 	asked     map[string]int // by call and arguments
 	instances map[int]*fakeDevice
+
+	// Instead of the answers below, where a test has its own.
+	fabricV3 func() (nvml.GpuFabricInfo_v3, nvml.Return)
+	fabricV2 func() (nvml.GpuFabricInfo_v2, nvml.Return)
 }
 
 func (f *fakeDevice) Raw() nvml.Device { return f.Device }
@@ -47,11 +51,17 @@ func (f *fakeDevice) TemperatureV1() (nvml.Temperature, nvml.Return) {
 
 func (f *fakeDevice) FabricV3() (nvml.GpuFabricInfo_v3, nvml.Return) {
 	f.note("GetGpuFabricInfoVFunc", 3)
+	if f.fabricV3 != nil {
+		return f.fabricV3()
+	}
 	return nvml.GpuFabricInfo_v3{State: nvml.GPU_FABRIC_STATE_COMPLETED}, nvml.SUCCESS
 }
 
 func (f *fakeDevice) FabricV2() (nvml.GpuFabricInfo_v2, nvml.Return) {
 	f.note("GetGpuFabricInfoVFunc", 2)
+	if f.fabricV2 != nil {
+		return f.fabricV2()
+	}
 	return nvml.GpuFabricInfo_v2{}, nvml.SUCCESS
 }
 
