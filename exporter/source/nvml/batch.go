@@ -14,8 +14,8 @@ import (
 // used again each time.
 type batch[T any] struct {
 	uptime func() time.Duration
-	absent []field[T] // of the spec, but not of this driver
-	asked  []item[T]  // in the order of the spec, a reading's alternatives side by side
+	absent []lacking[T] // of the spec, but not of this driver
+	asked  []item[T]    // in the order of the spec, a reading's alternatives side by side
 	values []nvml.FieldValue
 	on     []int // which of asked each of values is of
 	stale  bool  // on is to be made again
@@ -28,6 +28,14 @@ type item[T any] struct {
 	scope  uint32
 	answer answer
 	count  counter
+	told   bool // it has given a number
+	first  int  // of asked: the first of the numbers for the same reading
+}
+
+// lacking is a field of one target that the driver does not know.
+type lacking[T any] struct {
+	*field[T]
+	target int
 }
 
 // mostFields is how many fields one call asks for: no more than other tools are known to.
@@ -39,14 +47,18 @@ func newBatch[T any](uptime func() time.Duration) batch[T] {
 
 // add asks for the fields of the table that the driver knows, of one more target.
 func (b *batch[T]) add(table []field[T], driver, target int, scope uint32, of func(*field[T]) bool) {
+	first := len(b.asked)
 	for i := range table {
 		f := &table[i]
+		if !f.instead {
+			first = len(b.asked)
+		}
 		switch {
 		case !of(f):
 		case f.of(driver):
-			b.asked = append(b.asked, item[T]{field: f, target: target, scope: scope + f.part})
-		case target == 0:
-			b.absent = append(b.absent, *f)
+			b.asked = append(b.asked, item[T]{field: f, target: target, scope: scope + f.part, first: first})
+		default:
+			b.absent = append(b.absent, lacking[T]{f, target})
 		}
 	}
 	b.stale = true
@@ -60,16 +72,28 @@ func (b *batch[T]) forget() {
 	b.stale = true
 }
 
-// choose makes the list of what is asked: not what was refused.
+// choose makes the list of what is asked: not what was refused, nor what another number stands for.
 func (b *batch[T]) choose() {
 	b.stale = false
 	b.on = b.on[:0]
 	for i := range b.asked {
-		if !b.asked[i].answer.off {
+		if !b.asked[i].answer.off && !b.replaced(i) {
 			b.on = append(b.on, i)
 		}
 	}
 	b.values = make([]nvml.FieldValue, len(b.on))
+}
+
+// replaced says whether another number of the same reading has answered. From then on that one alone
+// is the reading: each counts from a beginning of its own.
+func (b *batch[T]) replaced(i int) bool {
+	first := b.asked[i].first
+	for k := first; k < len(b.asked) && b.asked[k].first == first; k++ {
+		if k != i && b.asked[k].told {
+			return true
+		}
+	}
+	return false
 }
 
 // read fills the targets, of which to returns each.
@@ -78,7 +102,7 @@ func (b *batch[T]) read(p *pass, to func(target int) *T) {
 		return
 	}
 	for i := range b.absent { // first, as another number may give the same reading
-		b.absent[i].fail(to(0), metric.Unsupported)
+		b.absent[i].fail(to(b.absent[i].target), metric.Unsupported)
 	}
 	for i := range b.asked {
 		if b.asked[i].answer.off {
@@ -110,19 +134,19 @@ func (b *batch[T]) ask(p *pass, first, end int, to func(int) *T) {
 			x.fail(to(x.target), why)
 			continue
 		}
-		b.take(p, x, &values[i], to(x.target))
+		b.take(p, k, &values[i], to(x.target))
 	}
 }
 
 // take keeps one answer. Of the numbers for one reading, the first that the device knows is it.
-func (b *batch[T]) take(p *pass, x *item[T], v *nvml.FieldValue, out *T) {
-	ret := nvml.Return(v.NvmlReturn)
+func (b *batch[T]) take(p *pass, k int, v *nvml.FieldValue, out *T) {
+	x, ret := &b.asked[k], nvml.Return(v.NvmlReturn)
 	if ret == nvml.ERROR_INVALID_ARGUMENT { // the number is all there is to refuse
 		ret = nvml.ERROR_NOT_SUPPORTED
 	}
 	why := p.why(&x.answer, ret)
 	b.stale = b.stale || x.answer.off
-	if x.instead && x.to(out).Why() != metric.Unsupported && x.to(out).Why() != metric.Unread {
+	if x.instead && (b.replaced(k) || x.to(out).Why() != metric.Unsupported && x.to(out).Why() != metric.Unread) {
 		return // one before it is the reading, even when it failed this time
 	}
 	if why != nil {
@@ -130,19 +154,20 @@ func (b *batch[T]) take(p *pass, x *item[T], v *nvml.FieldValue, out *T) {
 		return
 	}
 	r := raw{v.ValueType, v.Value}
-	n, ok := r.number()
+	n, why := r.plain()
 	if x.as != nil {
-		n, ok = x.as(r)
+		n, why = x.as(r)
 	}
 	n *= x.scale
-	ok = ok && sound(x.field, n)
-	if x.counter {
-		ok = ok && b.counts(x, r, n)
+	if why == nil && (!sound(x.field, n) || x.counter && !b.counts(x, r, n)) {
+		why = metric.Implausible
 	}
-	if !ok {
-		x.fail(out, metric.Implausible)
+	if why != nil {
+		x.fail(out, why)
 		return
 	}
+	b.stale = b.stale || !x.told
+	x.told = true
 	x.set(out, n)
 }
 

@@ -18,8 +18,8 @@ type field[T any] struct {
 	scale       float64 // multiplies the driver's number into the spec's unit
 	unit        string
 	counter     bool
-	instead     bool                      // read where the device does not know the numbers before it
-	as          func(raw) (float64, bool) // makes sense of the raw number; nil: it is plain
+	instead     bool                                // read where the device does not know the numbers before it
+	as          func(raw) (float64, *metric.Reason) // makes sense of the raw number; nil: it is plain
 	to          func(*T) *metric.Value
 
 	states func(*T) []metric.Value // instead of to: the one that holds is 1

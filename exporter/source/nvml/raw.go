@@ -3,6 +3,8 @@ package nvml
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
 )
 
 // blank is where 64 bits begin to stand for no value: the infinity of a double, DCGM's
@@ -48,34 +50,54 @@ func (r raw) number() (n float64, ok bool) {
 	return 0, false
 }
 
+// plain reads the union, or says that there is no number in it.
+func (r raw) plain() (float64, *metric.Reason) {
+	n, ok := r.number()
+	if !ok {
+		return 0, metric.Implausible
+	}
+	return n, nil
+}
+
 // wide says that the number has room for a count of 64 bits.
 func (r raw) wide() bool { return r.kind == typeUlong || r.kind == typeUlonglong }
 
-// wide reads a count of bytes, which goes round within a second where the driver keeps 32 bits.
-func wide(r raw) (float64, bool) {
-	n, ok := r.number()
-	return n, ok && r.wide()
+// wide reads a count of bytes, which goes round within a second where the driver keeps 32 bits:
+// such a device has no count.
+func wide(r raw) (float64, *metric.Reason) {
+	n, why := r.plain()
+	if why == nil && r.kind == typeUint {
+		why = metric.Unsupported
+	} else if !r.wide() {
+		why = metric.Implausible
+	}
+	return n, why
 }
 
 // bitErrorRate reads m·10^-e with the exponent in bits 0 to 7 and the mantissa in bits 8 to 11, as
 // the header's NVML_NVLINK_ERROR_COUNTER_BER_GET takes it apart.
-func bitErrorRate(r raw) (float64, bool) {
-	n, ok := r.number()
-	if !ok || n < 0 || n > 0xfff {
-		return 0, false
+func bitErrorRate(r raw) (float64, *metric.Reason) {
+	n, why := r.plain()
+	if why != nil || n < 0 || n > 0xfff {
+		return 0, metric.Implausible
 	}
 	exponent, mantissa := int(n)&0xff, int(n)>>8
-	return float64(mantissa) * math.Pow10(-exponent), true
+	return float64(mantissa) * math.Pow10(-exponent), nil
 }
 
 // nvlinkVersions are the generations of nvmlNvlinkVersion_t.
 var nvlinkVersions = [...]float64{1: 1, 2: 2, 3: 2.2, 4: 3, 5: 3.1, 6: 4, 7: 5, 8: 6}
 
 // nvlinkVersion reads the generation of a link; 0 stands for a link that has none, being down.
-func nvlinkVersion(r raw) (float64, bool) {
-	n, ok := r.number()
-	if !ok || n < 1 || int(n) >= len(nvlinkVersions) {
-		return 0, false
+func nvlinkVersion(r raw) (float64, *metric.Reason) {
+	n, why := r.plain()
+	switch {
+	case why != nil:
+		return 0, why
+	case n == 0:
+		return 0, metric.NoData
+	case n < 1 || n >= float64(len(nvlinkVersions)):
+		return 0, metric.Implausible
 	}
-	return nvlinkVersions[int(n)], true
+	return nvlinkVersions[int(n)], nil
 }
