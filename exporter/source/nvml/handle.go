@@ -138,7 +138,7 @@ func (h *handle) settle(p *pass, g *given) {
 	if r.chosen.groups["throttle"] {
 		h.reasons = supportedReasons(g.dev, r.lib)
 	}
-	h.links.find(p)
+	h.links.begin(p)
 }
 
 // forget asks again for everything that was refused.

@@ -15,6 +15,7 @@ import (
 // links are those of one device: NVLinks, its PCI Express and its connections chip to chip.
 type links struct {
 	all    []link
+	told   bool // the driver has said how many there are
 	fields batch[telemetry.Link]
 	slow   *throughput // nil: not asked for
 }
@@ -31,32 +32,46 @@ type link struct {
 // mostLinks is the most of one sort a device of any generation has.
 const mostLinks = nvml.NVLINK_MAX_LINKS
 
-// find lists the links of a device anew.
-func (l *links) find(p *pass) {
-	*l = links{fields: newBatch[telemetry.Link](uptime), slow: l.slow}
+// begin forgets the links of a device handed out anew.
+func (l *links) begin(p *pass) {
+	*l = links{slow: l.slow}
 	chosen := p.h.reader.chosen
-	if !chosen.groups["links"] {
-		return
-	}
-	l.add(p, telemetry.LinkTypePCIE, 1)
-	l.add(p, telemetry.LinkTypeNvlink, count(p, nvml.FI_DEV_NVLINK_LINK_COUNT))
-	l.add(p, telemetry.LinkTypeC2c, count(p, nvml.FI_DEV_C2C_LINK_COUNT))
 	if chosen.metrics["gpu.link.throughput"] && !p.h.answers.absent[askThroughput] {
 		l.slow = p.h.reader.measure(p.dev)
 	}
 }
 
-// count reads how many links of a sort there are.
-func count(p *pass, id uint32) int {
+// find lists the links, of which there are none of a sort until the driver has told how many.
+func (l *links) find(p *pass) {
+	nvlinks, toldNVLinks := count(p, nvml.FI_DEV_NVLINK_LINK_COUNT)
+	c2c, toldC2C := count(p, nvml.FI_DEV_C2C_LINK_COUNT)
+	l.told = toldNVLinks && toldC2C
+	if len(l.all) == 1+nvlinks+c2c {
+		return
+	}
+	l.all, l.fields = nil, newBatch[telemetry.Link](uptime)
+	l.add(p, telemetry.LinkTypePCIE, 1)
+	l.add(p, telemetry.LinkTypeNvlink, nvlinks)
+	l.add(p, telemetry.LinkTypeC2c, c2c)
+}
+
+// count reads how many links of a sort there are, and says whether the driver will not say otherwise.
+func count(p *pass, id uint32) (n int, told bool) {
 	v := []nvml.FieldValue{{FieldId: id, NvmlReturn: uint32(nvml.ERROR_NO_DATA)}}
-	if p.dev.GetFieldValues(v) != nvml.SUCCESS || nvml.Return(v[0].NvmlReturn) != nvml.SUCCESS {
-		return 0
+	_, why := call(p, askFields, 0, func() (nvml.Return, nvml.Return) { return 0, p.dev.GetFieldValues(v) })
+	if ret := nvml.Return(v[0].NvmlReturn); why == nil && ret == nvml.ERROR_INVALID_ARGUMENT { // a number it does not know
+		why = metric.Unsupported
+	} else if why == nil {
+		why, _ = reason(ret)
 	}
-	n, ok := raw{v[0].ValueType, v[0].Value}.number()
-	if !ok || n < 0 || n > mostLinks {
-		return 0
+	if why != nil {
+		return 0, why == metric.Unsupported
 	}
-	return int(n)
+	number, ok := raw{v[0].ValueType, v[0].Value}.number()
+	if !ok || number < 0 || number > mostLinks {
+		return 0, false
+	}
+	return int(number), true
 }
 
 func (l *links) add(p *pass, sort telemetry.LinkType, n int) {
@@ -69,7 +84,10 @@ func (l *links) add(p *pass, sort telemetry.LinkType, n int) {
 }
 
 func (l *links) read(p *pass, out *telemetry.Device) {
-	if p.down != nil || len(l.all) == 0 {
+	if !l.told {
+		l.find(p)
+	}
+	if p.down != nil {
 		return
 	}
 	parts := slices.Grow(out.Links[:0], len(l.all))[:len(l.all)]
@@ -98,26 +116,28 @@ var remoteTypes = map[nvml.IntNvLinkDeviceType]string{
 	nvml.NVLINK_DEVICE_TYPE_SWITCH: "switch",
 }
 
-// ask learns what is at the other end of a link when it has come up.
+// ask learns what is at the other end of a link when it has come up, and again until it is told.
 func (x *link) ask(p *pass, up bool) {
 	if p.down != nil || up == x.wasUp {
 		return
 	}
-	x.wasUp = up
-	if !up || !p.h.reader.chosen.metrics["gpu.link.info"] {
+	if !up || !p.h.reader.chosen.metrics["gpu.link.info"] || p.h.answers.absent[askRemote] {
+		x.wasUp = up
 		return // what was at the other end still is
 	}
 	sort, ret := p.dev.GetNvLinkRemoteDeviceType(x.id)
-	if ret != nvml.SUCCESS {
+	if why, _ := reason(ret); why != nil {
+		x.wasUp = why == metric.Unsupported
 		return
 	}
+	x.wasUp, x.info = true, nil
 	a := telemetry.LinksInfoAttributes{LinkRemoteType: remoteTypes[sort]}
 	if pci, ret := p.dev.GetNvLinkRemotePciInfo(x.id); ret == nvml.SUCCESS {
 		a.LinkRemoteAddress = telemetry.NormalizePCI(text(pci.BusId[:]))
 	}
-	one := metric.Keyed{Labels: a.Labels()}
-	one.Value.Set(1)
-	x.info = []metric.Keyed{one}
+	if labels := a.Labels(); labels != nil {
+		x.info = info(labels)
+	}
 }
 
 // pcie reads what is no field of the link to the host. A device that answers is reached by it.
@@ -133,8 +153,8 @@ func (l *links) pcie(p *pass, out *telemetry.Links) {
 		out.GenerationLimit.Set(float64(*most))
 		out.WidthLimit.Set(float64(*widest))
 	}
-	speed(&out.Speed, &out.Generation, generation, width)
-	speed(&out.SpeedLimit, &out.GenerationLimit, *most, *widest)
+	speed(&out.Speed, &out.Generation, &out.Width, generation, width)
+	speed(&out.SpeedLimit, &out.GenerationLimit, &out.WidthLimit, *most, *widest)
 	if l.slow != nil {
 		l.slow.read(&out.Throughput)
 	}
@@ -163,15 +183,15 @@ var laneSpeeds = [...]float64{
 }
 
 // speed follows from generation and width; what one of them lacks, it lacks.
-func speed(v, generation *metric.Value, g, width int) {
+func speed(v, generation, width *metric.Value, g, lanes int) {
 	switch {
-	case g == 0 || width == 0:
-		if why := generation.Why(); why != nil {
-			keep(v, why, 0)
-		}
+	case g == 0:
+		keep(v, generation.Why(), 0)
+	case lanes == 0:
+		keep(v, width.Why(), 0)
 	case g >= len(laneSpeeds):
 		v.Fail(metric.Unsupported)
 	default:
-		v.Set(math.Round(laneSpeeds[g] * float64(width)))
+		v.Set(math.Round(laneSpeeds[g] * float64(lanes)))
 	}
 }

@@ -59,6 +59,7 @@ const (
 	askMaxGeneration
 	askMaxWidth
 	askThroughput
+	askRemote
 	askFabric
 	askC2C
 	askInstance
@@ -117,6 +118,7 @@ var symbols = [questions]string{
 	askMaxGeneration:     "nvmlDeviceGetMaxPcieLinkGeneration",
 	askMaxWidth:          "nvmlDeviceGetMaxPcieLinkWidth",
 	askThroughput:        "nvmlDeviceGetPcieThroughput",
+	askRemote:            "nvmlDeviceGetNvLinkRemoteDeviceType",
 	askFabric:            "nvmlDeviceGetGpuFabricInfoV",
 	askC2C:               "nvmlDeviceGetC2cModeInfoV",
 	askInstance:          "nvmlDeviceGetMigDeviceHandleByIndex",
