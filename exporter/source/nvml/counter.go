@@ -1,5 +1,7 @@
 package nvml
 
+import "github.com/gpumeter/gpumeter/exporter/metric"
+
 // counter watches a count of the driver's, which may only rise. A single lower number is a slip:
 // taken for a reset, it would look like the whole count over again once the old one is back. A
 // count that stays low was reset: ECC errors are cleared, a device is reset.
@@ -20,4 +22,11 @@ func (c *counter) rises(n float64) bool {
 	}
 	c.top, c.fallen = n, false
 	return true
+}
+
+// check refuses a reading that is not to be believed.
+func (c *counter) check(v *metric.Value) {
+	if n, ok := v.Get(); ok && !c.rises(n) {
+		v.Fail(metric.Implausible)
+	}
 }

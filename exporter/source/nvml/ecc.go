@@ -27,15 +27,22 @@ var errorTypes = [...]nvml.MemoryErrorType{
 	telemetry.ECCErrorTypeUncorrected: nvml.MEMORY_ERROR_TYPE_UNCORRECTED,
 }
 
+// errorCounts watch the counts that are asked for by calls: errors by where they were, since the driver
+// was loaded and in the life of the board, and those of the memory on the chip.
+type errorCounts struct {
+	located [2][len(errorTypes)][len(locations)]counter
+	sram    [9]counter
+}
+
 // ecc reads errors by where they were; their totals are fields. Most boards tell only dram and
 // sram, and are asked for no other a second time.
 func ecc(p *pass, out *telemetry.ECC) {
 	on := p.h.reader.chosen.metrics
 	if on["gpu.ecc.location.errors"] {
-		located(p, &out.LocationErrors, nvml.VOLATILE_ECC, 0)
+		located(p, &out.LocationErrors, nvml.VOLATILE_ECC)
 	}
 	if on["gpu.ecc.location.lifetime.errors"] {
-		located(p, &out.LocationLifetimeErrors, nvml.AGGREGATE_ECC, len(errorTypes)*len(locations))
+		located(p, &out.LocationLifetimeErrors, nvml.AGGREGATE_ECC)
 	}
 	if on["gpu.ecc.sram.uncorrected.errors"] || on["gpu.ecc.sram.uncorrected.lifetime.errors"] ||
 		on["gpu.ecc.sram.unit.lifetime.errors"] || on["gpu.ecc.sram.threshold.exceeded"] {
@@ -43,20 +50,22 @@ func ecc(p *pass, out *telemetry.ECC) {
 	}
 }
 
-func located(p *pass, out *[len(errorTypes)][len(locations)]metric.Value, count nvml.EccCounterType, variant int) {
+func located(p *pass, out *[len(errorTypes)][len(locations)]metric.Value, of nvml.EccCounterType) {
 	dev := p.dev
 	for i, errorType := range errorTypes {
 		for j, location := range locations {
-			read(p, &out[i][j], askErrors, variant+i*len(locations)+j, "{error}", whole, func() (uint64, nvml.Return) {
-				return dev.GetMemoryErrorCounter(errorType, count, location)
+			variant := (int(of)*len(errorTypes)+i)*len(locations) + j
+			read(p, &out[i][j], askErrors, variant, "{error}", whole, func() (uint64, nvml.Return) {
+				return dev.GetMemoryErrorCounter(errorType, of, location)
 			})
+			p.h.errors.located[of][i][j].check(&out[i][j])
 		}
 	}
 }
 
 func sram(p *pass, out *telemetry.ECC) {
 	s, why := call(p, askSRAM, 0, p.dev.GetSramEccErrorStatus)
-	for _, x := range []struct {
+	for i, x := range [len(p.h.errors.sram)]struct {
 		v *metric.Value
 		n uint64
 	}{
@@ -71,6 +80,7 @@ func sram(p *pass, out *telemetry.ECC) {
 		{&out.SramUnitLifetimeErrors[telemetry.ECCSramUnitOther], s.AggregateUncBucketOther},
 	} {
 		put(x.v, why, "{error}", whole, x.n)
+		p.h.errors.sram[i].check(x.v)
 	}
 	put(&out.SramThresholdExceeded, why, state, whole, s.BThresholdExceeded)
 }

@@ -38,6 +38,7 @@ type handle struct {
 	parts   partitions
 	people  processes
 	energy  counter
+	errors  errorCounts
 	place   place
 	fixed   fixed
 	pass    pass // of the read under way
@@ -129,7 +130,7 @@ func (h *handle) settle(p *pass, g *given) {
 		return
 	}
 	r := h.reader
-	h.settled, h.mig, h.energy = g, -1, counter{}
+	h.settled, h.mig, h.energy, h.errors = g, -1, counter{}, errorCounts{}
 	h.busy.seen, h.peak.seen, h.people.seen = 0, 0, 0 // a driver loaded anew has a clock of its own
 	h.answers.absent = r.absent
 	h.fields = newBatch[telemetry.Device](uptime)

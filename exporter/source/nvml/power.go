@@ -23,7 +23,5 @@ func energy(p *pass, v *metric.Value) {
 		return
 	}
 	put(v, why, joules, milli, n)
-	if total, ok := v.Get(); ok && !p.h.energy.rises(total) {
-		v.Fail(metric.Implausible)
-	}
+	p.h.energy.check(v)
 }
