@@ -5,6 +5,7 @@ package nvml
 import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
@@ -21,13 +22,12 @@ var thresholds = [...]nvml.TemperatureThresholds{
 func thermal(p *pass, out *telemetry.Thermal) {
 	dev := p.dev
 	core := &out.Temperature[telemetry.TemperatureSensorCore]
-	if p.h.answers.absent[askTemperature] {
+	read(p, core, askTemperature, 0, celsius, whole, func() (uint32, nvml.Return) { return dev.GetTemperature(nvml.TEMPERATURE_GPU) })
+	if core.Why() == metric.Unsupported {
 		read(p, core, askTemperatureV, 0, celsius, whole, func() (int32, nvml.Return) {
 			t, ret := dev.TemperatureV1()
 			return t.Temperature, ret
 		})
-	} else {
-		read(p, core, askTemperature, 0, celsius, whole, func() (uint32, nvml.Return) { return dev.GetTemperature(nvml.TEMPERATURE_GPU) })
 	}
 	for limit, threshold := range thresholds {
 		readFixed(p, &out.TemperatureLimit[limit], &p.h.fixed.temperatures[limit], askThreshold, limit, celsius, whole, func() (uint32, nvml.Return) {
