@@ -184,6 +184,8 @@ type fakeLibrary struct {
 	inits   int
 	gpm     func(*nvml.GpmMetricsGetType) nvml.Return
 	samples atomic.Int64 // alive
+
+	confidential func() (nvml.ConfComputeSystemState, nvml.Return) // nil: it is off
 }
 
 func newFakeLibrary(devices ...device) *fakeLibrary {
@@ -216,6 +218,9 @@ func (l *fakeLibrary) SystemGetDriverBranch() (nvml.SystemDriverBranchInfo, nvml
 }
 
 func (l *fakeLibrary) SystemGetConfComputeState() (nvml.ConfComputeSystemState, nvml.Return) {
+	if l.confidential != nil {
+		return l.confidential()
+	}
 	return nvml.ConfComputeSystemState{}, nvml.SUCCESS
 }
 

@@ -26,12 +26,12 @@ func mode(p *pass, out *telemetry.Mode) {
 	put(&out.C2cEnabled, why, state, whole, c.IsC2cEnabled)
 	keep(&out.ConfidentialComputeEnabled, p.h.reader.confidential.why, p.h.reader.confidential.enabled)
 	m, why := call(p, askComputeMode, 0, dev.GetComputeMode)
+	if why == nil && (m < 0 || m > lastState) {
+		why = metric.Implausible
+	}
+	holds := min(telemetry.ComputeMode(m), telemetry.ComputeModeUnknown) // the spec's members are the driver's numbers
 	for i := range out.ComputeMode {
-		holds := min(int(m), int(telemetry.ComputeModeUnknown)) // the spec's members are the driver's numbers
-		if m < 0 {
-			holds = int(telemetry.ComputeModeUnknown)
-		}
-		keepState(&out.ComputeMode[i], why, i == holds)
+		keepState(&out.ComputeMode[i], why, telemetry.ComputeMode(i) == holds)
 	}
 }
 
