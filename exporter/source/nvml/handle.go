@@ -57,7 +57,8 @@ type given struct {
 // being closed and opened again.
 type history struct {
 	busy   float64 // seconds; the device's own worker alone touches it
-	joules float64 // where the device keeps no count
+	meter  meter
+	joules float64 // of the power samples
 	active map[string]*activity
 	xids   *xids
 }

@@ -34,7 +34,10 @@ func (k *peak) sample(p *pass) {
 		return
 	}
 	top, good := 0., false
-	first := k.seen == 0
+	first, newest := k.seen == 0, uint64(0)
+	for _, s := range got.list {
+		newest = max(newest, s.TimeStamp)
+	}
 	for _, s := range got.list {
 		if s.TimeStamp <= k.seen { // also the zeros go-nvml leaves where the driver gave fewer than it announced
 			continue
@@ -46,7 +49,10 @@ func (k *peak) sample(p *pass) {
 			k.why = metric.Implausible
 			continue
 		}
-		top, good = max(top, n), true
+		good = true
+		if time.Duration(newest-s.TimeStamp)*time.Microsecond <= peakWindow { // the driver may have kept more
+			top = max(top, n)
+		}
 		if !first && span <= maxSpan {
 			p.h.history.joules += n * span.Seconds()
 		}

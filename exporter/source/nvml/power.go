@@ -15,13 +15,36 @@ func power(p *pass, out *telemetry.Power) {
 	}
 }
 
+// meter is who counts a device's energy. It is settled once: the one count and the other have other
+// beginnings, and in turn they would look like all of it over again.
+type meter uint8
+
+const (
+	noMeter   meter = iota
+	ofBoard         // its own count, since the driver was loaded
+	ofSamples       // what its power samples add up to, since the exporter started
+)
+
 // energy reads the device's own count, or what its power samples add up to where it keeps none.
 func energy(p *pass, v *metric.Value) {
-	n, why := call(p, askEnergy, 0, p.dev.GetTotalEnergyConsumption)
-	if why == metric.Unsupported && p.h.peak.seen != 0 {
-		v.Set(p.h.history.joules)
-		return
+	known := p.h.history
+	if known.meter != ofSamples {
+		n, why := call(p, askEnergy, 0, p.dev.GetTotalEnergyConsumption)
+		put(v, why, joules, milli, n)
+		p.h.energy.check(v)
+		if why == nil {
+			known.meter = ofBoard
+		}
+		if why != metric.Unsupported || known.meter == ofBoard || p.h.peak.seen == 0 {
+			return
+		}
+		known.meter = ofSamples
 	}
-	put(v, why, joules, milli, n)
-	p.h.energy.check(v)
+	switch why := p.h.peak.why; {
+	case p.down != nil:
+	case why != nil && (why.Fault || why == metric.Unsupported):
+		v.Fail(why)
+	default:
+		v.Set(known.joules)
+	}
 }
