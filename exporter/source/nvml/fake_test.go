@@ -32,6 +32,9 @@ type fakeDevice struct {
 	// Instead of the answers below, where a test has its own.
 	fabricV3 func() (nvml.GpuFabricInfo_v3, nvml.Return)
 	fabricV2 func() (nvml.GpuFabricInfo_v2, nvml.Return)
+
+	gpmSupport nvml.Return
+	unprofiled bool
 }
 
 func (f *fakeDevice) Raw() nvml.Device { return f.Device }
@@ -72,7 +75,10 @@ func (f *fakeDevice) C2CModeV1() (nvml.C2cModeInfo_v1, nvml.Return) {
 
 func (f *fakeDevice) GpmSupportV1() (nvml.GpmSupport, nvml.Return) {
 	f.note("GpmQueryDeviceSupportFunc")
-	return nvml.GpmSupport{IsSupportedDevice: 1}, nvml.SUCCESS
+	if f.unprofiled {
+		return nvml.GpmSupport{}, nvml.SUCCESS
+	}
+	return nvml.GpmSupport{IsSupportedDevice: 1}, f.gpmSupport
 }
 
 func (f *fakeDevice) note(question ...any) {
@@ -185,6 +191,7 @@ type fakeLibrary struct {
 	gpm     func(*nvml.GpmMetricsGetType) nvml.Return
 	samples atomic.Int64 // alive
 
+	alloc        func() (nvml.GpmSample, nvml.Return)              // nil: there is memory
 	confidential func() (nvml.ConfComputeSystemState, nvml.Return) // nil: it is off
 }
 
@@ -227,6 +234,9 @@ func (l *fakeLibrary) SystemGetConfComputeState() (nvml.ConfComputeSystemState, 
 func (l *fakeLibrary) SystemGetNvlinkBwMode() (uint32, nvml.Return) { return 0, nvml.SUCCESS }
 
 func (l *fakeLibrary) GpmSampleAlloc() (nvml.GpmSample, nvml.Return) {
+	if l.alloc != nil {
+		return l.alloc()
+	}
 	l.samples.Add(1)
 	return &mock.GpmSample{FreeFunc: func() nvml.Return {
 		l.samples.Add(-1)

@@ -73,7 +73,7 @@ func (g *profiler) sample(p *pass) {
 		why = metric.Unsupported
 	}
 	if why != nil {
-		g.why = why
+		g.lose(why)
 		return
 	}
 	g.look(p, p.h.history.activity(""), func(s nvml.GpmSample) *metric.Reason {
@@ -85,22 +85,26 @@ func (g *profiler) sample(p *pass) {
 // look takes a sample and averages over the time since the last one.
 func (g *profiler) look(p *pass, seconds *activity, take func(nvml.GpmSample) *metric.Reason) {
 	if err := g.hold(p.h.reader.lib); err != nil {
-		g.why = metric.Failed
+		g.lose(metric.Failed)
 		return
 	}
 	now := p.h.reader.now()
 	if !g.taken.IsZero() && now.Sub(g.taken) < shortest {
 		return
 	}
-	if g.why = take(g.next); g.why != nil {
-		g.taken = time.Time{} // an average over a hole would say nothing of it
+	if why := take(g.next); why != nil {
+		g.lose(why)
 		return
 	}
+	g.why = nil
 	if !g.taken.IsZero() {
 		g.average(p, seconds, now)
 	}
 	g.before, g.next, g.taken = g.next, g.before, now
 }
+
+// lose begins anew when a look failed: an average over a hole would say nothing of it.
+func (g *profiler) lose(why *metric.Reason) { g.why, g.taken, g.at = why, time.Time{}, time.Time{} }
 
 // average asks what happened between the two samples.
 func (g *profiler) average(p *pass, seconds *activity, now time.Time) {
@@ -147,11 +151,13 @@ func (g *profiler) read(p *pass, out *telemetry.Profiling) {
 		if m.time == nil {
 			continue
 		}
-		switch {
-		case g.seconds == nil && why != nil:
-			m.time(out).Fail(why)
-		case g.shares[i].Why() == metric.Unsupported:
+		switch share := g.shares[i].Why(); {
+		case why == metric.Unsupported, share == metric.Unsupported:
 			m.time(out).Fail(metric.Unsupported)
+		case g.seconds == nil:
+			m.time(out).Fail(why)
+		case share == metric.Unread && g.seconds[i] == 0: // the driver has not said whether it has it
+			m.time(out).Fail(metric.NoData)
 		default: // a count does not go because the driver pauses
 			m.time(out).Set(g.seconds[i])
 		}

@@ -132,6 +132,8 @@ func (h *handle) settle(p *pass, g *given) {
 	}
 	r := h.reader
 	h.settled, h.mig, h.energy, h.errors = g, -1, counter{}, errorCounts{}
+	h.gpm.free()
+	h.parts.free()
 	h.busy.seen, h.peak.seen, h.people.seen = 0, 0, 0 // a driver loaded anew has a clock of its own
 	h.answers.absent = r.absent
 	h.fields = newBatch[telemetry.Device](uptime)

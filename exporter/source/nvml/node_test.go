@@ -11,18 +11,18 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// node is an opened reader with a clock that its test turns.
+// node is an opened reader with a clock that stands still but for its test.
 type node struct {
 	testing.TB
 	*reader
-	ahead *atomic.Int64 // of the time of day
+	ahead *atomic.Int64 // of the time the test began
 }
 
 // started opens a library for a test, and closes it at the end, when nothing of it may be held any more.
 func started(t testing.TB, l *fakeLibrary) *node {
 	t.Helper()
-	ahead, cfg := new(atomic.Int64), config()
-	cfg.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	begun, ahead, cfg := time.Now(), new(atomic.Int64), config()
+	cfg.now = func() time.Time { return begun.Add(time.Duration(ahead.Load())) }
 	r, err := open(l, cfg, newArchive(), everything())
 	if err != nil {
 		t.Fatal(err)
