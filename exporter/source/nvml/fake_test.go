@@ -35,12 +35,17 @@ type fakeDevice struct {
 
 	gpmSupport nvml.Return
 	unprofiled bool
+
+	lostInstance int // asked for this one, the device is lost; 0: none
 }
 
 func (f *fakeDevice) Raw() nvml.Device { return f.Device }
 
 func (f *fakeDevice) Instance(i int) (device, nvml.Return) {
 	f.note("InstanceFunc", i)
+	if i == f.lostInstance && i > 0 {
+		return nil, nvml.ERROR_GPU_IS_LOST
+	}
 	if one := f.instances[i]; one != nil {
 		return one, nvml.SUCCESS
 	}

@@ -67,6 +67,10 @@ var errNoSample = errors.New("nvml: no memory for a sample")
 
 // sample looks at the device as a whole.
 func (g *profiler) sample(p *pass) {
+	if p.down != nil {
+		g.lose(metric.NoData)
+		return
+	}
 	support, why := call(p, askGPM, 0, p.dev.GpmSupportV1)
 	if why == nil && support.IsSupportedDevice == 0 {
 		p.h.answers.of[askGPM][0].off = true

@@ -31,13 +31,15 @@ type instance struct {
 	attributes nvml.DeviceAttributes
 	why        *metric.Reason // there are no attributes
 	profile    string
+	told       bool // all of the above; else it is asked again
 	group      *group
 }
 
 // group is a GPU instance, to which memory and the profiler's counters belong. When it has several
 // compute instances, these are told once of the GPU instance and not of each that shares them.
 type group struct {
-	key      string
+	key      string // of its seconds
+	profile  string
 	labels   *metric.Labels // nil: it has one compute instance, whose labels are its
 	profiler profiler
 	members  int
@@ -49,56 +51,75 @@ const mostInstances = 64
 // list finds the instances there are.
 func (x *partitions) list(p *pass) {
 	x.now = x.now[:0]
+	if p.down != nil {
+		return
+	}
 	if p.h.mig != 1 || p.h.answers.absent[askInstance] {
-		x.drop(nil)
+		x.join(nil)
 		return
 	}
 	n, ret := p.dev.GetMaxMigDeviceCount()
-	if ret != nvml.SUCCESS {
+	if why, whole := reason(ret); whole {
+		p.down = why
+		return
+	} else if why != nil {
 		n = 0
 	}
 	found := make(map[string]*instance, len(x.known))
 	for i := range min(n, mostInstances) {
-		dev, ret := p.dev.Instance(i)
-		switch ret {
-		case nvml.SUCCESS:
-		case nvml.ERROR_NOT_FOUND, nvml.ERROR_INVALID_ARGUMENT: // the numbers have holes
-			continue
-		default:
-			if why, whole := reason(ret); whole {
-				p.down = why
-				return
-			}
+		one := x.at(p, i)
+		if p.down != nil {
+			x.now = x.now[:0]
+			return
+		}
+		if one == nil || found[one.uuid] != nil {
 			continue
 		}
-		uuid, ret := dev.GetUUID()
-		if ret != nvml.SUCCESS || found[uuid] != nil {
-			continue // it is being destroyed
-		}
-		one := x.known[uuid]
-		if one == nil || one.dev.Raw() != dev.Raw() {
-			one = describe(p, dev, uuid)
-		}
-		found[uuid] = one
+		found[one.uuid] = one
 		x.now = append(x.now, one)
 	}
-	x.drop(found)
+	x.join(found)
 }
 
-// drop forgets the instances that are gone and joins those that are there to their GPU instances.
-func (x *partitions) drop(found map[string]*instance) {
-	x.known = found
-	for _, g := range x.whole {
-		g.members = 0
+// at is the instance of a number, nil where there is none: the numbers have holes, and an instance may
+// be being made or destroyed.
+func (x *partitions) at(p *pass, number int) *instance {
+	dev, ret := p.dev.Instance(number)
+	if why, whole := reason(ret); why != nil {
+		if whole {
+			p.down = why
+		}
+		return nil
 	}
+	uuid, ret := dev.GetUUID()
+	if ret != nvml.SUCCESS || uuid == "" {
+		return nil
+	}
+	one := x.known[uuid]
+	if one == nil || !one.told || one.dev.Raw() != dev.Raw() {
+		return describe(p, dev, uuid, one)
+	}
+	return one
+}
+
+// join takes over the instances found, joins them to their GPU instances and forgets those that are
+// gone. A GPU instance is the same as long as one of its compute instances is.
+func (x *partitions) join(found map[string]*instance) {
+	same := map[int]bool{}
+	for uuid, one := range found {
+		before := x.known[uuid]
+		same[one.gpu] = same[one.gpu] || before != nil && before.gpu == one.gpu
+	}
+	x.known = found
 	next := map[int]*group{}
 	for _, one := range x.now {
-		g := next[one.gpu]
+		g, profile := next[one.gpu], instanceProfile(one.profile)
 		if g == nil {
 			g = x.whole[one.gpu]
-			if key := fmt.Sprintf("%d/%s", one.gpu, instanceProfile(one.profile)); g == nil || g.key != key {
-				g = &group{key: key}
+			if g == nil || !same[one.gpu] || g.profile != profile {
+				g = &group{key: fmt.Sprintf("%d/%s/%s", one.gpu, profile, one.uuid), profile: profile}
 			}
+			g.members = 0
 			next[one.gpu] = g
 		}
 		g.members++
@@ -109,34 +130,43 @@ func (x *partitions) drop(found map[string]*instance) {
 			g.profiler.free()
 		}
 	}
-	for _, one := range x.now {
-		if g := one.group; g.members > 1 && g.labels == nil {
-			g.labels = telemetry.PartitionAttributes{PartitionID: strconv.Itoa(one.gpu), PartitionProfile: instanceProfile(one.profile)}.Labels()
-		} else if g.members == 1 {
+	for id, g := range next {
+		if g.members == 1 {
 			g.labels = nil
+		} else if g.labels == nil {
+			g.labels = telemetry.PartitionAttributes{PartitionID: strconv.Itoa(id), PartitionProfile: g.profile}.Labels()
 		}
 	}
 	x.whole = next
 }
 
-// describe asks what does not change of an instance.
-func describe(p *pass, dev device, uuid string) *instance {
-	one := &instance{dev: dev, uuid: uuid}
-	one.gpu, _ = dev.GetGpuInstanceId()
-	one.work, _ = dev.GetComputeInstanceId()
-	if _, after, ok := strings.Cut(word(dev.GetName()), " MIG "); ok {
+// describe asks what does not change of an instance, nil where it can not be told which it is.
+func describe(p *pass, dev device, uuid string, before *instance) *instance {
+	one := &instance{dev: dev, uuid: uuid, why: metric.Unsupported, told: true}
+	var ret nvml.Return
+	if one.gpu, ret = dev.GetGpuInstanceId(); ret != nvml.SUCCESS {
+		return nil
+	}
+	if one.work, ret = dev.GetComputeInstanceId(); ret != nvml.SUCCESS {
+		return nil
+	}
+	name, ret := dev.GetName()
+	if _, after, ok := strings.Cut(word(name, ret), " MIG "); ok {
 		one.profile = after
 	}
-	one.attributes, one.why = nvml.DeviceAttributes{}, metric.Unsupported
+	why, _ := reason(ret)
+	one.told = why == nil || why == metric.Unsupported
 	if !p.h.answers.absent[askAttributes] {
-		a, ret := dev.GetAttributes()
-		one.attributes = a
+		one.attributes, ret = dev.GetAttributes()
 		one.why, _ = reason(ret)
+		one.told = one.told && (one.why == nil || one.why == metric.Unsupported)
 	}
 	one.labels = telemetry.PartitionAttributes{
 		PartitionUUID: uuid, PartitionID: fmt.Sprintf("%d/%d", one.gpu, one.work), PartitionProfile: one.profile,
 	}.Labels()
-	p.h.log.Info("partition found", "partition", uuid, "profile", one.profile)
+	if before == nil || before.profile != one.profile {
+		p.h.log.Info("partition found", "partition", uuid, "profile", one.profile)
+	}
 	return one
 }
 
@@ -151,15 +181,18 @@ func instanceProfile(profile string) string {
 
 // sample looks at each GPU instance.
 func (x *partitions) sample(p *pass) {
-	for _, one := range x.now {
-		g := one.group
-		g.profiler.look(p, p.h.history.activity(g.key), func(s nvml.GpmSample) *metric.Reason {
-			if p.h.answers.absent[askGPMInstance] {
-				return metric.Unsupported
-			}
-			why, _ := reason(p.dev.GpmMigSampleGet(one.gpu, s))
-			return why
-		})
+	for id, g := range x.whole {
+		switch {
+		case p.down != nil:
+			g.profiler.lose(metric.NoData)
+		case p.h.answers.absent[askGPMInstance]:
+			g.profiler.lose(metric.Unsupported)
+		default:
+			g.profiler.look(p, p.h.history.activity(g.key), func(s nvml.GpmSample) *metric.Reason {
+				why, _ := reason(p.dev.GpmMigSampleGet(id, s))
+				return why
+			})
+		}
 	}
 }
 
@@ -204,6 +237,8 @@ func (one *instance) memory(p *pass, out *telemetry.Partitions) {
 		why = within(why, m.Total, m.Used, m.Free)
 		put(&out.MemoryLimit, why, bytes, whole, m.Total)
 		put(&out.MemoryFree, why, bytes, whole, m.Free)
+		out.MemoryUsage.Fail(metric.Unsupported) // it includes what is reserved, as of the device
+		out.MemoryReserved.Fail(metric.Unsupported)
 		return
 	}
 	m, ret := one.dev.GetMemoryInfo_v2()
