@@ -52,7 +52,8 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	if stale == nil {
 		position = state.Store{}
 	}
-	sources, simulated, err := chooseSources(ctx, c, on, position, log)
+	tenants := new(sim.Tenants)
+	sources, simulated, err := chooseSources(ctx, c, on, position, tenants, log)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,11 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	}
 	stages := []snapshot.Stage{}
 	if c.Attribution != "none" {
-		stages = append(stages, newAttributor(c, log).Stage)
+		who := onHost(c)
+		if simulated {
+			who = onSimulated(tenants)
+		}
+		stages = append(stages, newAttributor(c, who, log).Stage)
 	}
 	n.feed = snapshot.NewFeed(snapshot.Config{
 		Sources:  needed(sources, on),
@@ -102,10 +107,10 @@ func (n *node) driver(vendor string) string {
 }
 
 // chooseSources returns this machine's sources, or a simulated node when that was asked for.
-func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) bool, kept state.Store, log *slog.Logger) (sources []source.Source, simulated bool, err error) {
+func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) bool, kept state.Store, tenants *sim.Tenants, log *slog.Logger) (sources []source.Source, simulated bool, err error) {
 	hostSource := host.New(host.Config{Proc: c.HostProc})
 	if c.Simulate != "" {
-		s, err := sim.New(sim.Config{Node: c.Simulate})
+		s, err := sim.New(sim.Config{Node: c.Simulate, Tenants: tenants})
 		if err != nil {
 			return nil, false, fmt.Errorf("--simulate: %w", err)
 		}
@@ -129,7 +134,7 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 	}
 	const node = "h100x8"
 	log.Warn("this machine has no accelerator gpumeter can read; reading a SIMULATED node instead", "node", node)
-	s, err := sim.New(sim.Config{Node: node})
+	s, err := sim.New(sim.Config{Node: node, Tenants: tenants})
 	return []source.Source{s, hostSource}, true, err
 }
 

@@ -7,23 +7,61 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/process"
 	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
+	"github.com/gpumeter/gpumeter/exporter/source/sim"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
+// witnesses say whose work it is.
+type witnesses struct {
+	claims []func([]snapshot.Device) []attribution.Claim
+	place  func(pid int64) (attribution.Workload, string, bool)
+}
+
 // newAttributor says whose work is on the devices.
-func newAttributor(c config.Node, log *slog.Logger) *attribution.Attributor {
-	processes := &process.Locator{Proc: c.HostProc}
+func newAttributor(c config.Node, who witnesses, log *slog.Logger) *attribution.Attributor {
 	return attribution.New(attribution.Config{
-		Place: func(pid int64) (attribution.Workload, string, bool) {
-			p, err := processes.Locate(pid)
-			if err != nil || p.Helper {
-				return attribution.Workload{}, "", false
-			}
-			w, how := workloadOf(p)
-			return w, how, w != attribution.Workload{}
-		},
-		Limit: c.SeriesLimit, Join: c.Labels == "join", Logger: log,
+		Claims: who.claims, Place: who.place, Limit: c.SeriesLimit, Join: c.Labels == "join", Logger: log,
 	})
+}
+
+// onHost asks this machine.
+func onHost(c config.Node) witnesses {
+	processes := &process.Locator{Proc: c.HostProc}
+	return witnesses{place: func(pid int64) (attribution.Workload, string, bool) {
+		p, err := processes.Locate(pid)
+		if err != nil || p.Helper {
+			return attribution.Workload{}, "", false
+		}
+		w, how := workloadOf(p)
+		return w, how, w != attribution.Workload{}
+	}}
+}
+
+// onSimulated asks the simulated node, whose processes are none of this machine's.
+func onSimulated(tenants *sim.Tenants) witnesses {
+	const how = "simulated"
+	workload := func(t sim.Tenant) attribution.Workload {
+		return attribution.Workload{
+			Type: telemetry.WorkloadTypeKubernetes, Namespace: t.Namespace, Pod: t.Pod, Container: t.Container, Kind: t.Kind, Name: t.Name,
+		}
+	}
+	return witnesses{
+		claims: []func([]snapshot.Device) []attribution.Claim{func([]snapshot.Device) []attribution.Claim {
+			var all []attribution.Claim
+			for _, t := range tenants.List() {
+				all = append(all, attribution.Claim{
+					Thing: attribution.Thing{Device: t.Device, Partition: t.Partition}, Workload: workload(t), Share: 1, How: how,
+					Detail: attribution.Detail{Chain: t.Kind + "/" + t.Name},
+				})
+			}
+			return all
+		}},
+		place: func(pid int64) (attribution.Workload, string, bool) {
+			t, ok := tenants.Whose(pid)
+			return workload(t), how, ok
+		},
+	}
 }
 
 // workloadOf says whose work a process does, as far as its place alone tells: not the pod's name,

@@ -12,6 +12,7 @@ import (
 type process struct {
 	cycle  int64
 	job    int // of the cycle
+	pid    int64
 	labels *metric.Labels
 }
 
@@ -22,7 +23,7 @@ func (p *process) follow(d *duty, cycle int64, partition string) {
 	}
 	const first, last = 2000, 1<<22 - 1 // Linux has no higher ones
 	pid := between(mix(d.plan.seed, 'p', uint64(cycle), uint64(d.next)), first, last)
-	*p = process{cycle, d.next, telemetry.ProcessAttributes{
+	*p = process{cycle, d.next, pid, telemetry.ProcessAttributes{
 		PartitionUUID: partition, ProcessPid: pid, ProcessExecutableName: "python3",
 	}.Labels()}
 }

@@ -13,9 +13,10 @@ import (
 
 // Config says which node is simulated.
 type Config struct {
-	Node string           // boards and how many of each: h100x8, or h100x2,h100migx1, or the name of a node: mixed
-	Now  func() time.Time // called from many goroutines; nil: time.Now
-	Seed uint64           // the same seed makes the same boards do the same
+	Node    string           // boards and how many of each: h100x8, or h100x2,h100migx1, or the name of a node: mixed
+	Now     func() time.Time // called from many goroutines; nil: time.Now
+	Tenants *Tenants         // told whose work is on the boards; nil: nobody asks
+	Seed    uint64           // the same seed makes the same boards do the same
 }
 
 // New returns the source. The node's driver is loaded now, and its counters go on when the source
@@ -54,6 +55,8 @@ func (r *reader) Close() error { return nil }
 
 // device is one board.
 type device struct {
+	slot       slot
+	told       *Tenants // nil: nobody asks
 	board      *board
 	identity   telemetry.Identity
 	about      about
@@ -71,7 +74,7 @@ func newDevice(c Config, loaded time.Time, s slot, index int) *device {
 	seed := mix(c.Seed, uint64(index))
 	work := duties(s, mix(c.Seed, everyone), mix(c.Seed, everyone, uint64(s.entry), uint64(s.job)), seed)
 	return &device{
-		board: s.board, identity: identify(s.board, index, seed), about: describe(s.board, index, seed),
+		slot: s, told: c.Tenants, board: s.board, identity: identify(s.board, index, seed), about: describe(s.board, index, seed),
 		links: connect(s.board), partitions: cut(s.board, seed), processes: make([]process, len(work)),
 		now: c.Now, loaded: loaded,
 		physics: newPhysics(s.board, work),
@@ -102,5 +105,8 @@ func (d *device) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
 	profiling(&out.Profiling, d.board.age >= hopper, d.physics.activeAll)
 	d.xid(&out.XID)
 	out.Partitions, out.Links, out.Processes = d.readPartitions(), d.readLinks(), d.readProcesses()
+	if d.told != nil {
+		d.told.set(d.identity.UUID, d.tenants())
+	}
 	return nil
 }
