@@ -16,6 +16,8 @@ type account struct {
 	born     time.Time // first seen
 	seen     time.Time // last seen
 	frozen   bool      // its labels do not change any more
+	live     bool      // its hold is over
+	model    string    // of the device
 	labels   *metric.Labels
 	info     telemetry.Part[telemetry.Detail]
 
@@ -119,7 +121,8 @@ func (a *account) describe() telemetry.Part[telemetry.Detail] {
 // what was used before the first scrape that saw the workload.
 func (a *account) tell(now time.Time, hold time.Duration) telemetry.Part[telemetry.Workload] {
 	out := telemetry.Part[telemetry.Workload]{Labels: a.labels}
-	live := now.Sub(a.born) >= hold
+	a.live = a.live || now.Sub(a.born) >= hold
+	live := a.live
 	a.bill.tell(&out.Read.Accounting, live)
 	h := &out.Read.Holding
 	if a.seen.Equal(now) { // what it holds now; a workload that has ended holds nothing
@@ -141,11 +144,13 @@ func (a *account) tell(now time.Time, hold time.Duration) telemetry.Part[telemet
 type usage struct {
 	labels *metric.Labels
 	born   time.Time
+	live   bool // its hold is over
 	bill
 }
 
 func (u *usage) tell(now time.Time, hold time.Duration) telemetry.Part[telemetry.Usage] {
 	out := telemetry.Part[telemetry.Usage]{Labels: u.labels}
-	u.bill.tell(&out.Read.Accounting, now.Sub(u.born) >= hold)
+	u.live = u.live || now.Sub(u.born) >= hold
+	u.bill.tell(&out.Read.Accounting, u.live)
 	return out
 }

@@ -206,8 +206,9 @@ func (a *Attributor) account(o *Owner, d *snapshot.Device, in interval, weight f
 			}
 		}
 		if acc := a.open(o.Thing, p.workload, detail, how); acc != nil {
+			acc.model = d.Identity.Model
 			acc.book(p.bill)
-			a.charge(acc, d.Identity.Model)
+			a.charge(acc)
 		}
 	}
 }
@@ -233,11 +234,11 @@ func (a *Attributor) open(at Thing, w Workload, d Detail, method string) *accoun
 }
 
 // charge moves what an account took to the ledger once its labels stand.
-func (a *Attributor) charge(acc *account, model string) {
+func (a *Attributor) charge(acc *account) {
 	if !acc.frozen {
 		return
 	}
-	who := acc.workload.usage(model)
+	who := acc.workload.usage(acc.model)
 	line := a.ledger[who]
 	if line == nil {
 		line = &usage{labels: who.Labels(), born: a.last}
@@ -248,8 +249,15 @@ func (a *Attributor) charge(acc *account, model string) {
 	acc.unbilled = bill{}
 }
 
-// sweep ends the accounts nobody has touched for long enough.
+// sweep bills the workloads that have ended before their labels stood, and ends the accounts nobody
+// has touched for long enough.
 func (a *Attributor) sweep(now time.Time) {
+	for _, acc := range a.order {
+		if !acc.frozen && !acc.seen.Equal(now) {
+			acc.frozen = true
+			a.charge(acc)
+		}
+	}
 	a.order = slices.DeleteFunc(a.order, func(acc *account) bool {
 		if now.Sub(acc.seen) <= a.cfg.Keep {
 			return false
