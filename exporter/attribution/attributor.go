@@ -143,7 +143,7 @@ func (a *Attributor) device(d *snapshot.Device, claims []Claim, seconds float64,
 	in := interval{seconds: seconds, busy: since.busy, energy: since.energy, active: b.active(since.energy.n, seconds)}
 	measured := a.measured(whole, uses, busy)
 	a.account(&owner, d, in, 1, measured)
-	a.suffer(&owner, since, d)
+	a.suffer(&owner, since)
 	a.hold(&owner, d.Read.Memory.Usage, uses, d.Read.Processes != nil)
 }
 

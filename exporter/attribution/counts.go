@@ -61,7 +61,7 @@ func rise(now *metric.Value, before metric.Value) count {
 }
 
 // suffer books errors and throttling to who alone held the device, else to nobody known.
-func (a *Attributor) suffer(o *Owner, in increase, d *snapshot.Device) {
+func (a *Attributor) suffer(o *Owner, in increase) {
 	w := unattributed
 	if sole := o.Sole(); sole != nil {
 		w = sole.Workload
@@ -130,7 +130,7 @@ func (a *Attributor) partitions(d *snapshot.Device, claims []Claim, uses []Use, 
 	}
 	rest := interval{seconds: seconds, energy: count{max(since.energy.n-spent, 0), since.energy.known}}
 	a.account(&whole, d, rest, max(1-held, 0), nil)
-	a.suffer(&whole, since, d)
+	a.suffer(&whole, since)
 }
 
 // slicesOf is how many compute slices the device has in all: seven, or as many as its parts have

@@ -142,11 +142,6 @@ func (s shared) DeviceGetHandleByIndex(i int) (device, nvml.Return) {
 
 func (s shared) LookupSymbol(name string) error { return s.Extensions().LookupSymbol(name) }
 
-func (s shared) SystemGetNvlinkBwMode() (uint32, nvml.Return) {
-	mode, ret := s.Interface.SystemGetNvlinkBwMode()
-	return uint32(mode), ret
-}
-
 // handleOf is the driver's handle of one device.
 type handleOf struct{ nvml.Device }
 
