@@ -122,7 +122,7 @@ func (r *reader) init() error {
 	}
 	if r.has("nvmlSystemGetDriverBranch") {
 		if b, ret := r.lib.SystemGetDriverBranch(); ret == nvml.SUCCESS {
-			r.branch = text(b.Branch[:])
+			r.branch = printable(text(b.Branch[:]))
 		}
 	}
 	if r.has("nvmlSystemGetNvlinkBwMode") {
@@ -175,10 +175,7 @@ func (r *reader) Devices(context.Context) ([]source.Device, error) {
 	var faults []error
 	listed := map[*handle]bool{}
 	for i := range n {
-		h, err := r.device(i)
-		if err == nil && listed[h] {
-			err = fmt.Errorf("nvml: device %d: has the uuid of another: %s", i, h.identity.UUID)
-		}
+		h, err := r.device(i, listed)
 		r.say(i, err)
 		if err != nil {
 			faults = append(faults, err)
@@ -203,23 +200,30 @@ func (r *reader) Devices(context.Context) ([]source.Device, error) {
 	return out, nil
 }
 
-// device returns the handle of an index, the same for the same device.
-func (r *reader) device(index int) (*handle, error) {
+// device returns the handle of an index, the same for the same device, unless it is listed already.
+func (r *reader) device(index int, listed map[*handle]bool) (*handle, error) {
 	dev, ret := r.lib.DeviceGetHandleByIndex(index)
 	if ret != nvml.SUCCESS {
 		return nil, fmt.Errorf("nvml: device %d: get handle: %s", index, ret.Error())
 	}
 	uuid, ret := dev.GetUUID()
-	if ret != nvml.SUCCESS || uuid == "" {
+	switch {
+	case ret != nvml.SUCCESS:
 		return nil, fmt.Errorf("nvml: device %d: get uuid: %s", index, ret.Error())
+	case uuid == "":
+		return nil, fmt.Errorf("nvml: device %d: it has no uuid", index)
 	}
 	for _, h := range r.handles {
-		if h.identity.UUID == uuid {
-			if g := h.given.Load(); g == nil || g.dev.Raw() != dev.Raw() {
-				r.give(h, dev)
-			}
-			return h, nil
+		if h.identity.UUID != uuid {
+			continue
 		}
+		if listed[h] {
+			return nil, fmt.Errorf("nvml: device %d: has the uuid of another: %s", index, uuid)
+		}
+		if g := h.given.Load(); g == nil || g.dev.Raw() != dev.Raw() {
+			r.give(h, dev)
+		}
+		return h, nil
 	}
 	h := &handle{reader: r, log: r.log.With("uuid", uuid), identity: r.identify(dev, index, uuid), history: r.past.get(uuid)}
 	r.give(h, dev)
@@ -227,8 +231,13 @@ func (r *reader) device(index int) (*handle, error) {
 	return h, nil
 }
 
-// give hands a device of the driver's to its handle.
+// give hands a device of the driver's to its handle, and takes it from one whose UUID it had before.
 func (r *reader) give(h *handle, dev device) {
+	for _, other := range r.handles {
+		if g := other.given.Load(); other != h && g != nil && g.dev.Raw() == dev.Raw() {
+			other.given.Store(nil)
+		}
+	}
 	g := &given{dev: dev}
 	r.past.xids.place(h.identity.UUID, h.identity.PCI)
 	if r.chosen.metrics["gpu.platform.info"] {
