@@ -190,6 +190,7 @@ type fakeLibrary struct {
 	count   nvml.Return
 	missing []string // symbols
 	driver  string
+	branch  nvml.SystemDriverBranchInfo
 	events  chan nvml.EventData
 	order   []string // of what was released
 	inits   int
@@ -226,7 +227,7 @@ func (l *fakeLibrary) SystemGetCudaDriverVersion() (int, nvml.Return) { return 1
 func (l *fakeLibrary) DeviceGetCount() (int, nvml.Return)             { return len(l.devices), l.count }
 
 func (l *fakeLibrary) SystemGetDriverBranch() (nvml.SystemDriverBranchInfo, nvml.Return) {
-	return nvml.SystemDriverBranchInfo{}, nvml.SUCCESS
+	return l.branch, nvml.SUCCESS
 }
 
 func (l *fakeLibrary) SystemGetConfComputeState() (nvml.ConfComputeSystemState, nvml.Return) {

@@ -4,6 +4,7 @@ package nvml
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -35,7 +36,7 @@ func (r *reader) identify(dev device, index int, uuid string) telemetry.Identity
 		DriverVersion:   r.driver, CUDAVersion: r.cuda, Minor: digits(dev.GetMinorNumber()),
 	}
 	if pci, ret := dev.GetPciInfo(); ret == nvml.SUCCESS {
-		id.PCI = telemetry.NormalizePCI(text(pci.BusId[:]))
+		id.PCI = telemetry.NormalizePCI(printable(text(pci.BusId[:])))
 	}
 	if r.has("nvmlDeviceGetMaxMigDeviceCount") {
 		if n, ret := dev.GetMaxMigDeviceCount(); ret == nvml.SUCCESS && n > 0 { // as many as it has slices
@@ -51,17 +52,27 @@ func (r *reader) identify(dev device, index int, uuid string) telemetry.Identity
 	return id
 }
 
-// word is the answer, or nothing when there was none.
+// word is the answer, or nothing when there was none or what there was is no text.
 func word(s string, ret nvml.Return) string {
 	if ret != nvml.SUCCESS {
 		return ""
+	}
+	return printable(s)
+}
+
+// printable is the text, or nothing when it is none.
+func printable(s string) string {
+	for _, c := range []byte(s) {
+		if c < ' ' || c > '~' {
+			return ""
+		}
 	}
 	return strings.TrimSpace(s)
 }
 
 // digits is a number as a label, or nothing when there was none.
 func digits(n int, ret nvml.Return) string {
-	if ret != nvml.SUCCESS || n < 0 {
+	if ret != nvml.SUCCESS || n < 0 || n >= math.MaxUint32 {
 		return ""
 	}
 	return strconv.Itoa(n)

@@ -133,7 +133,7 @@ func (x *link) ask(p *pass, up bool) {
 	x.wasUp, x.info = true, nil
 	a := telemetry.LinksInfoAttributes{LinkRemoteType: remoteTypes[sort]}
 	if pci, ret := p.dev.GetNvLinkRemotePciInfo(x.id); ret == nvml.SUCCESS {
-		a.LinkRemoteAddress = telemetry.NormalizePCI(text(pci.BusId[:]))
+		a.LinkRemoteAddress = telemetry.NormalizePCI(printable(text(pci.BusId[:])))
 	}
 	if labels := a.Labels(); labels != nil {
 		x.info = info(labels)

@@ -67,16 +67,6 @@ func rack(a *telemetry.PlatformInfoAttributes, x nvml.PlatformInfo) {
 	a.PlatformPeerType = strconv.Itoa(int(x.PeerType))
 }
 
-// printable is the text, or nothing when it is none.
-func printable(s string) string {
-	for _, c := range []byte(s) {
-		if c < ' ' || c > '~' {
-			return ""
-		}
-	}
-	return strings.TrimSpace(s)
-}
-
 // firmware asks what runs inside a device.
 func (r *reader) firmware(dev device) []metric.Keyed {
 	a := telemetry.PlatformFirmwareInfoAttributes{
@@ -101,7 +91,7 @@ func (r *reader) firmware(dev device) []metric.Keyed {
 	}
 	if r.has("nvmlDeviceGetPdi") {
 		if x, ret := dev.GetPdi(); ret == nvml.SUCCESS {
-			a.Pdi = fmt.Sprintf("%#016x", x.Value)
+			a.Pdi = fmt.Sprintf("0x%016x", x.Value)
 		}
 	}
 	return info(a.Labels())
