@@ -194,6 +194,7 @@ type fakeLibrary struct {
 	events  chan nvml.EventData
 	order   []string // of what was released
 	inits   int
+	users   int // Init without Shutdown
 	gpm     func(*nvml.GpmMetricsGetType) nvml.Return
 	samples atomic.Int64 // alive
 
@@ -207,11 +208,18 @@ func newFakeLibrary(devices ...device) *fakeLibrary {
 
 func (l *fakeLibrary) Init() nvml.Return {
 	l.inits++
+	if l.init == nvml.SUCCESS {
+		l.users++
+	}
 	return l.init
 }
 
 func (l *fakeLibrary) Shutdown() nvml.Return {
 	l.order = append(l.order, "shutdown")
+	if l.users == 0 {
+		return nvml.ERROR_UNINITIALIZED
+	}
+	l.users--
 	return nvml.SUCCESS
 }
 

@@ -193,6 +193,11 @@ func (h *handle) Sample(context.Context) {
 		return
 	}
 	p := pass{h: h, dev: g.dev, out: new(telemetry.Device)}
+	defer func() {
+		if p.down == metric.Lost { // it may be long until the next read
+			h.lost.Store(true)
+		}
+	}()
 	h.settle(&p, g)
 	h.modes(&p)
 	on := h.reader.chosen

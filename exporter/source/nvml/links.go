@@ -34,10 +34,10 @@ const mostLinks = nvml.NVLINK_MAX_LINKS
 
 // begin forgets the links of a device handed out anew.
 func (l *links) begin(p *pass) {
-	*l = links{slow: l.slow}
+	*l = links{}
 	chosen := p.h.reader.chosen
 	if chosen.metrics["gpu.link.throughput"] && !p.h.answers.absent[askThroughput] {
-		l.slow = p.h.reader.measure(p.dev)
+		l.slow = p.h.measure(p.h.settled)
 	}
 }
 

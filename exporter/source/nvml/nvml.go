@@ -89,10 +89,11 @@ type reader struct {
 	}
 	events *listener
 
-	handles  []*handle // all ever listed, in the order they were met
-	said     map[int]string
-	again    retry // of initialising
-	renewals int   // written with the gate shut
+	handles     []*handle // all ever listed, in the order they were met
+	said        map[int]string
+	again       retry // of initialising
+	initialised bool
+	hanging     bool // the driver has one of our threads, and is left open
 
 	stop       chan struct{}
 	background sync.WaitGroup // what measures beside the reads
@@ -114,6 +115,7 @@ func (r *reader) init() error {
 	if ret := r.lib.Init(); ret != nvml.SUCCESS {
 		return initFault(ret)
 	}
+	r.initialised = true
 	r.absent = absent(r.lib)
 	r.driver = word(r.lib.SystemGetDriverVersion())
 	r.major = major(r.driver)
@@ -248,6 +250,7 @@ func (r *reader) give(h *handle, dev device) {
 	}
 	g.watched = r.events != nil && r.events.watch(dev, h.history.xids)
 	h.given.Store(g)
+	h.lost.Store(false) // until a look at it says otherwise
 }
 
 // say logs the fault of an index when it is new, and its end.

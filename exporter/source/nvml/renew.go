@@ -66,7 +66,6 @@ func (r *reader) renew() error {
 	}
 	defer r.gate.open()
 	r.log.Info("initialising anew", "why", why)
-	r.renewals++
 	if err := r.shut(); err != nil {
 		return err
 	}
@@ -76,9 +75,13 @@ func (r *reader) renew() error {
 // shut frees all that is held of the driver and then lets go of it: the listener first, which
 // waits in the library. No read is under way.
 func (r *reader) shut() error {
+	if r.hanging {
+		return errHanging
+	}
 	if l := r.events; l != nil {
 		r.events = nil
 		if err := l.close(); err != nil {
+			r.hanging = true
 			return err
 		}
 	}
@@ -86,6 +89,10 @@ func (r *reader) shut() error {
 	for _, h := range r.handles {
 		h.release()
 	}
+	if !r.initialised {
+		return nil
+	}
+	r.initialised = false
 	if ret := r.lib.Shutdown(); ret != nvml.SUCCESS {
 		return fmt.Errorf("nvml: shutdown: %s", ret.Error())
 	}

@@ -15,6 +15,7 @@ import (
 // throughput measures PCI Express in the background: the driver takes 20 ms for each direction,
 // which no scrape may wait for.
 type throughput struct {
+	now  func() time.Time
 	mu   sync.Mutex
 	last [2]metric.Value
 	at   time.Time
@@ -26,15 +27,16 @@ var counters = [...]nvml.PcieUtilCounter{
 	telemetry.NetworkIoDirectionReceive:  nvml.PCIE_UTIL_RX_BYTES,
 }
 
-// measure measures until the library is closed or initialised anew.
-func (r *reader) measure(dev device) *throughput {
-	t, since := new(throughput), r.renewals
+// measure measures until the library is closed or the driver hands the device out anew.
+func (h *handle) measure(of *given) *throughput {
+	r := h.reader
+	t := &throughput{now: r.now}
 	r.background.Go(func() {
 		for r.pause(samplePeriod) {
 			r.gate.enter()
-			over := r.renewals != since // the driver has handed the device out anew
+			over := h.given.Load() != of
 			if !over {
-				t.measure(dev)
+				t.measure(of.dev)
 			}
 			r.gate.leave()
 			if over {
@@ -54,7 +56,7 @@ func (t *throughput) measure(dev device) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.last, t.at = next, time.Now()
+	t.last, t.at = next, t.now()
 }
 
 // read serves the last measurement, unless the driver hangs and it is old.
@@ -62,7 +64,7 @@ func (t *throughput) read(out *[2]metric.Value) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range out {
-		if time.Since(t.at) > staleAfter {
+		if t.now().Sub(t.at) > staleAfter {
 			out[i].Fail(metric.NoData)
 		} else {
 			out[i] = t.last[i]
