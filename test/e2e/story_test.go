@@ -6,14 +6,11 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/gpumeter/gpumeter/test/fakenvml"
 )
 
 // Each file of stories/ is one story, told as a shell would. Beside testscript's own commands:
@@ -21,10 +18,20 @@ import (
 //	address NAME          puts a free loopback address into the variable NAME
 //	fetch URL [HEADER…]   waits until URL answers 200 and makes the page the standard output
 //	status CODE URL       wants this status at once
-//	until REGEXP URL      fetches URL until the page matches, and makes it the standard output
 //	post CODE URL         posts nothing to URL, wants this status at once and makes the answer the standard output
-//	driver NAME           puts the file of a fake NVML library into the variable NAME
 //	exits CODE PROGRAM…   wants this exit code; standard output and error can be compared after it
+//	await URL EXPECTED…   fetches URL until one page has all that is expected, and makes it the standard output
+//	holds EXPECTED…       wants all that of the page that is the standard output
+//	keep NAME SELECTOR    puts the value of the one such series of that page into the variable NAME
+//	scrapes N WITHIN URL  scrapes N times at once, and wants each answered with a page of GPUs within that time
+//
+// What can be expected is said at the type expectation. A driver is told what to do by
+//
+//	driver [GENERATION]   builds a fake NVML library of that generation, puts its file into LIBRARY, and has
+//	                      gpumeter list and try again often, wait a second for a GPU, and not serve a page twice
+//	tell LINE…            has the driver do what these lines say (test/fakenvml/library/config.h); @FILE is the
+//	                      lines of a file
+//	stats [-wait] COUNT…  wants what fakenvml.Stats counts to be so, at once or after a while: 'users == 0'
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "stories",
@@ -37,12 +44,15 @@ func TestStories(t *testing.T) {
 			"address": func(ts *testscript.TestScript, _ bool, args []string) { ts.Setenv(args[0], freeAddress(t)) },
 			"fetch":   fetchPage,
 			"status":  wantStatus,
-			"until":   until,
 			"post":    post,
-			"driver": func(ts *testscript.TestScript, _ bool, args []string) {
-				ts.Setenv(args[0], filepath.Join(fakenvml.Build(t), fakenvml.Library))
-			},
-			"exits": wantExit,
+			"exits":   wantExit,
+			"await":   await,
+			"holds":   holds,
+			"keep":    keep,
+			"scrapes": scrapes,
+			"driver":  buildDriver(t),
+			"tell":    tell(t),
+			"stats":   stats(t),
 		},
 	})
 }
@@ -52,22 +62,6 @@ func fetchPage(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	_, err = ts.Stdout().Write([]byte(page))
 	ts.Check(err)
-}
-
-func until(ts *testscript.TestScript, _ bool, args []string) {
-	want := regexp.MustCompile("(?m)" + args[0])
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		page, err := fetch(args[1], args[2:])
-		ts.Check(err)
-		if want.MatchString(page) {
-			_, err = ts.Stdout().Write([]byte(page))
-			ts.Check(err)
-			return
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("%s never matches %s:\n%s", args[1], args[0], page)
-		}
-	}
 }
 
 func wantStatus(ts *testscript.TestScript, _ bool, args []string) {

@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/gpumeter/gpumeter/test/fakenvml"
+)
+
+// patience is for what comes in well under a second on a machine with nothing else to do.
+const patience = time.Minute
+
+// teller lets a command of a story call what takes a test: a failure ends the story alone.
+type teller struct {
+	testing.TB
+	ts *testscript.TestScript
+}
+
+func (t teller) Helper()                      {}
+func (t teller) Fatal(said ...any)            { t.ts.Fatalf("%s", fmt.Sprint(said...)) }
+func (t teller) Fatalf(f string, said ...any) { t.ts.Fatalf(f, said...) }
+
+// buildDriver is the command driver.
+func buildDriver(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		var flags []string
+		if len(args) > 0 {
+			flags = []string{fakenvml.Driver(args[0])}
+		}
+		dir := fakenvml.Build(teller{t, ts}, flags...)
+		for name, value := range map[string]string{
+			"LIBRARY":                  filepath.Join(dir, fakenvml.Library),
+			"FAKENVML_CONFIG":          filepath.Join(dir, "config"),
+			"FAKENVML_STATS":           filepath.Join(dir, "stats"),
+			"GPUMETER_RELIST_INTERVAL": "200ms",
+			"GPUMETER_RETRY_INTERVAL":  "200ms",
+			"GPUMETER_READ_TIMEOUT":    "1s", // time enough for a GPU that does not hang
+			"GPUMETER_MAX_AGE":         "1ms",
+		} {
+			ts.Setenv(name, value)
+		}
+	}
+}
+
+// tell is the command tell.
+func tell(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		var lines []string
+		for _, a := range args {
+			if file, is := strings.CutPrefix(a, "@"); is {
+				a = strings.TrimSuffix(ts.ReadFile(file), "\n")
+			}
+			lines = append(lines, a)
+		}
+		fakenvml.Configure(teller{t, ts}, ts.Getenv("FAKENVML_CONFIG"), lines...)
+	}
+}
+
+// await is the command await.
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		page, err := fetch(args[0], nil)
+		ts.Check(err)
+		lacks := lacking(ts, page, args[1:])
+		if len(lacks) == 0 {
+			_, err = ts.Stdout().Write([]byte(page))
+			ts.Check(err)
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s\n%s never has all of\n%s", page, args[0], strings.Join(lacks, "\n"))
+		}
+	}
+}
+
+// holds is the command holds.
+func holds(ts *testscript.TestScript, _ bool, args []string) {
+	page := ts.ReadFile("stdout")
+	if lacks := lacking(ts, page, args); len(lacks) > 0 {
+		ts.Fatalf("%s\nthis page lacks\n%s", page, strings.Join(lacks, "\n"))
+	}
+}
+
+func lacking(ts *testscript.TestScript, page string, texts []string) (lacks []string) {
+	samples, err := readPage(page)
+	ts.Check(err)
+	for _, text := range texts {
+		e, err := expect(text)
+		ts.Check(err)
+		if what := e.unmet(samples); what != "" {
+			lacks = append(lacks, what)
+		}
+	}
+	return lacks
+}
+
+// keep is the command keep.
+func keep(ts *testscript.TestScript, _ bool, args []string) {
+	samples, err := readPage(ts.ReadFile("stdout"))
+	ts.Check(err)
+	e, err := expect(args[1])
+	ts.Check(err)
+	var found []sample
+	for _, s := range samples {
+		if s.is(e.matchers) {
+			found = append(found, s)
+		}
+	}
+	if len(found) != 1 {
+		ts.Fatalf("%s: %d series", args[1], len(found))
+	}
+	ts.Setenv(args[0], strconv.FormatFloat(found[0].value, 'f', -1, 64))
+}
+
+// scrapes is the command scrapes.
+func scrapes(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	timeout, err := time.ParseDuration(args[1])
+	ts.Check(err)
+	headers := []string{"X-Prometheus-Scrape-Timeout-Seconds", strconv.FormatFloat(timeout.Seconds(), 'f', -1, 64)}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	var all sync.WaitGroup
+	faults := make(chan error, n)
+	for range n {
+		all.Go(func() {
+			page, code, err := request(ctx, http.MethodGet, args[2], headers)
+			if err == nil && (code != http.StatusOK || !strings.Contains(page, "\ngpu_up{")) {
+				err = fmt.Errorf("status %d\n%s", code, page)
+			}
+			if err != nil {
+				faults <- err
+			}
+		})
+	}
+	all.Wait()
+	close(faults)
+	if len(faults) > 0 {
+		ts.Fatalf("%d of %d scrapes were not answered within %v; one of them: %v", len(faults), n, timeout, <-faults)
+	}
+}
+
+var statForm = regexp.MustCompile(`^(\S.*\S)\s*(==|!=|>=|<=|>|<)\s*([0-9]+)$`)
+
+// stats is the command stats.
+func stats(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		waits := args[0] == "-wait"
+		if waits {
+			args = args[1:]
+		}
+		for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+			counts := fakenvml.Stats(teller{t, ts}, ts.Getenv("FAKENVML_STATS"))
+			var lacks []string
+			for _, text := range args {
+				parts := statForm.FindStringSubmatch(text)
+				if parts == nil {
+					ts.Fatalf("%s: not a name of fakenvml.Stats, and a comparison behind it", text)
+				}
+				wanted, err := strconv.Atoi(parts[3])
+				ts.Check(err)
+				if got := counts[strings.TrimSpace(parts[1])]; !comparisons[parts[2]](float64(got), float64(wanted)) {
+					lacks = append(lacks, fmt.Sprintf("%s: it is %d", text, got))
+				}
+			}
+			if len(lacks) == 0 {
+				return
+			}
+			if !waits || time.Now().After(deadline) {
+				ts.Fatalf("the driver was called otherwise: %s", strings.Join(lacks, ", "))
+			}
+		}
+	}
+}
