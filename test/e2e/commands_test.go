@@ -78,19 +78,19 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("%s\n%s never has all of\n%s", page, args[0], strings.Join(lacks, "\n"))
+			ts.Fatalf("%s never has all that is expected:\n%s", args[0], strings.Join(lacks, "\n"))
 		}
 	}
 }
 
 // holds is the command holds.
 func holds(ts *testscript.TestScript, _ bool, args []string) {
-	page := ts.ReadFile("stdout")
-	if lacks := lacking(ts, page, args); len(lacks) > 0 {
-		ts.Fatalf("%s\nthis page lacks\n%s", page, strings.Join(lacks, "\n"))
+	if lacks := lacking(ts, ts.ReadFile("stdout"), args); len(lacks) > 0 {
+		ts.Fatalf("the page is not as expected:\n%s", strings.Join(lacks, "\n"))
 	}
 }
 
+// lacking says what a page lacks, with what it has under the same names.
 func lacking(ts *testscript.TestScript, page string, texts []string) (lacks []string) {
 	samples, err := readPage(page)
 	ts.Check(err)
@@ -99,6 +99,11 @@ func lacking(ts *testscript.TestScript, page string, texts []string) (lacks []st
 		ts.Check(err)
 		if what := e.unmet(samples); what != "" {
 			lacks = append(lacks, what)
+			for _, s := range samples {
+				if s.name() == e.name {
+					lacks = append(lacks, fmt.Sprintf("\t%s %v", s.labels, s.value))
+				}
+			}
 		}
 	}
 	return lacks
@@ -112,7 +117,7 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	var found []sample
 	for _, s := range samples {
-		if s.is(e.matchers) {
+		if e.selects(s) {
 			found = append(found, s)
 		}
 	}

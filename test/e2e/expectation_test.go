@@ -26,6 +26,7 @@ import (
 type expectation struct {
 	text     string
 	none     bool
+	name     string // empty: any
 	matchers []*labels.Matcher
 	compare  func(got, want float64) bool // nil: any value
 	number   float64
@@ -54,10 +55,7 @@ func expect(text string) (expectation, error) {
 	if parts == nil || parts[2] == "" && parts[3] == "" {
 		return expectation{}, fmt.Errorf("%s: not a selector, and a comparison behind it", text)
 	}
-	e := expectation{text: text, none: parts[1] != "", compare: comparisons[parts[4]]}
-	if parts[2] != "" {
-		e.matchers = append(e.matchers, labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, parts[2]))
-	}
+	e := expectation{text: text, none: parts[1] != "", name: parts[2], compare: comparisons[parts[4]]}
 	for rest := parts[3]; rest != ""; {
 		m := matcherForm.FindStringSubmatch(rest)
 		if m == nil {
@@ -89,6 +87,8 @@ type sample struct {
 	value  float64
 }
 
+func (s sample) name() string { return s.labels.Get(labels.MetricName) }
+
 func readPage(page string) ([]sample, error) {
 	var out []sample
 	parser := textparse.NewPromParser([]byte(page), labels.NewSymbolTable(), false)
@@ -113,7 +113,7 @@ func readPage(page string) ([]sample, error) {
 func (e expectation) unmet(page []sample) string {
 	there := false
 	for _, s := range page {
-		if !s.is(e.matchers) {
+		if !e.selects(s) {
 			continue
 		}
 		met := e.compare == nil || e.compare(s.value, e.number)
@@ -128,8 +128,11 @@ func (e expectation) unmet(page []sample) string {
 	return ""
 }
 
-func (s sample) is(matchers []*labels.Matcher) bool {
-	for _, m := range matchers {
+func (e expectation) selects(s sample) bool {
+	if e.name != "" && s.name() != e.name {
+		return false
+	}
+	for _, m := range e.matchers {
 		if !m.Matches(s.labels.Get(m.Name)) {
 			return false
 		}
