@@ -34,7 +34,7 @@ type Node struct {
 	SeriesLimit     int           `default:"1000" help:"Tell of at most this many workloads; those beyond are told as one."`
 	ReadTimeout     time.Duration `default:"2s" help:"Leave out a device that has not answered after this long."`
 	RelistInterval  time.Duration `default:"30s" help:"List the devices again this often, to find those that came or are back."`
-	RetryInterval   time.Duration `default:"30s" help:"Try a driver that is not there, or fails, again this often."`
+	RetryInterval   time.Duration `default:"30s" help:"Try a driver that is not there, or fails, again this often; for a device that is lost, and stays so, ever less often."`
 	ProcessLimit    int           `default:"32" help:"Tell of at most this many processes of one device, the largest by memory, where gpu.process metrics are on."`
 	NVMLLibrary     string        `name:"nvml.library" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
 	KernelLog       string        `default:"/dev/kmsg" help:"The kernel's log, which tells of XIDs the driver does not; none: it is not read."`

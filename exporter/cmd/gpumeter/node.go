@@ -124,7 +124,7 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 	local := all.Sources(all.Config{
 		NVML: nvml.Config{
 			Library: c.NVMLLibrary, On: on, Logger: log, Proc: c.HostProc, Processes: c.ProcessLimit,
-			OnBus: func() int { return onBus(c.HostSys) }, KernelLog: kernelLog, State: kept,
+			OnBus: func() int { return onBus(c.HostSys) }, KernelLog: kernelLog, State: kept, Retry: c.RetryInterval,
 			Owners: c.Attribution != "none",
 		},
 		Host: host.Config{Proc: c.HostProc},

@@ -22,7 +22,8 @@ type Config struct {
 	// OnBus says how many of NVIDIA's devices are on the PCI bus, so that one that was put in, or is
 	// back, is found: the driver lists them only when it is initialised. nil: nobody looks.
 	OnBus  func() int
-	Logger *slog.Logger // nil: nothing is logged
+	Retry  time.Duration // between the first two tries to get a lost device back, doubled with each further one; 0: 30 s
+	Logger *slog.Logger  // nil: nothing is logged
 
 	now func() time.Time // nil: time.Now
 }

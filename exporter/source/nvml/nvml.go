@@ -102,7 +102,7 @@ type reader struct {
 func open(lib library, cfg Config, past *archive, chosen *choice) (*reader, error) {
 	r := &reader{
 		lib: lib, log: past.log, past: past, chosen: chosen, proc: cfg.Proc, mostProcesses: cfg.Processes,
-		onBus: cfg.OnBus, now: cfg.now, gate: newGate(), said: map[int]string{}, stop: make(chan struct{}),
+		onBus: cfg.OnBus, now: cfg.now, gate: newGate(), said: map[int]string{}, again: retry{first: cfg.Retry}, stop: make(chan struct{}),
 	}
 	if err := r.init(); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@
 package nvml
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -12,8 +13,9 @@ import (
 // retry says when the library is to be initialised anew, which alone finds devices that came
 // later, and devices that were lost and are back.
 type retry struct {
-	missing bool // the last listing lacked a device that was there before
-	listed  int  // devices of the last listing
+	missing bool          // the last listing lacked a device that was there before
+	listed  int           // devices of the last listing
+	first   time.Duration // between the first two tries; 0: firstRenewal
 	next    time.Time
 	pause   time.Duration
 }
@@ -52,7 +54,7 @@ func (r *reader) renew() error {
 		return nil
 	}
 	if r.again.pause == 0 { // the device may be back by itself
-		r.again.pause, r.again.next = firstRenewal, now
+		r.again.pause, r.again.next = cmp.Or(r.again.first, firstRenewal), now
 		return nil
 	}
 	if now.Before(r.again.next) {
