@@ -4,6 +4,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,10 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue && runtime.GOMAXPROCS(0) < 8 {
+		p.Value.Set("8") //nolint:errcheck // it is a number; stories wait far more than they work
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "gpumeter")
 		if err != nil {
