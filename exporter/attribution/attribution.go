@@ -111,9 +111,10 @@ func (o *Owner) hold(c Claim) {
 	o.Holders = append(o.Holders, c)
 }
 
+// samePod says whether two are of one pod or job, whatever is known of it so far.
 func samePod(a, b Workload) bool {
 	a.Container, b.Container = "", ""
-	return a == b
+	return identity(a) == identity(b)
 }
 
 // compare gives workloads one order.

@@ -31,6 +31,7 @@ type Node struct {
 	ExpectedDevices []string      `placeholder:"DEVICE" help:"Show what is not there: how many devices there should be, and their UUIDs or PCI addresses; repeatable. What is on the PCI bus, or was seen before, needs no mention."`
 	Attribution     string        `enum:"auto,none" default:"auto" help:"Say whose work is on the devices, from what is found on this machine, or not: ${enum}."`
 	Labels          string        `enum:"owner,join" default:"owner" help:"Put the owner's labels on the gauges of a device, or leave them to a join with gpu_owner_info: ${enum}."`
+	SlurmJobMapping string        `name:"slurm.job-mapping-dir" placeholder:"DIR" help:"Where Slurm's prolog writes which job has which GPU: a file for each GPU's index, with the jobs' numbers in it."`
 	SeriesLimit     int           `default:"1000" help:"Tell of at most this many workloads; those beyond are told as one."`
 	ReadTimeout     time.Duration `default:"2s" help:"Leave out a device that has not answered after this long."`
 	RelistInterval  time.Duration `default:"30s" help:"List the devices again this often, to find those that came or are back."`

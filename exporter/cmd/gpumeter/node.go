@@ -30,6 +30,7 @@ type node struct {
 	inventory *inventory.Inventory
 	on        func(*metric.Desc) bool
 	devices   deviceChoice
+	witness   func(context.Context) // asks in the background whose work is on the devices; nil: there is nothing to ask
 }
 
 // newNode puts the parts together; no device is read before the feed runs, and what was seen is not
@@ -67,11 +68,12 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	}
 	stages := []snapshot.Stage{}
 	if c.Attribution != "none" {
-		who := onHost(c)
+		who := onHost(c, log)
 		if simulated {
 			who = onSimulated(tenants)
 		}
 		stages = append(stages, newAttributor(c, who, log).Stage)
+		n.witness = who.run
 	}
 	n.feed = snapshot.NewFeed(snapshot.Config{
 		Sources:  needed(sources, on),
@@ -93,6 +95,9 @@ func (n *node) run(ctx context.Context) {
 	var parts sync.WaitGroup
 	parts.Go(func() { n.feed.Run(ctx) })
 	parts.Go(func() { n.inventory.Run(ctx) })
+	if n.witness != nil {
+		parts.Go(func() { n.witness(ctx) })
+	}
 	parts.Wait()
 }
 

@@ -2,10 +2,14 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
+	"strconv"
+	"strings"
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/process"
+	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/source/sim"
@@ -16,6 +20,7 @@ import (
 type witnesses struct {
 	claims []func([]snapshot.Device) []attribution.Claim
 	place  func(pid int64) (attribution.Workload, string, bool)
+	run    func(context.Context) // what they do in the background; may be nil
 }
 
 // newAttributor says whose work is on the devices.
@@ -26,9 +31,9 @@ func newAttributor(c config.Node, who witnesses, log *slog.Logger) *attribution.
 }
 
 // onHost asks this machine.
-func onHost(c config.Node) witnesses {
+func onHost(c config.Node, log *slog.Logger) witnesses {
 	processes := &process.Locator{Proc: c.HostProc}
-	return witnesses{place: func(pid int64) (attribution.Workload, string, bool) {
+	out := witnesses{place: func(pid int64) (attribution.Workload, string, bool) {
 		p, err := processes.Locate(pid)
 		if err != nil || p.Helper {
 			return attribution.Workload{}, "", false
@@ -36,6 +41,56 @@ func onHost(c config.Node) witnesses {
 		w, how := workloadOf(p)
 		return w, how, w != attribution.Workload{}
 	}}
+	if c.SlurmJobMapping != "" {
+		mapping := &slurm.Directory{Path: c.SlurmJobMapping, Logger: log}
+		out.run = mapping.Run
+		out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim {
+			return jobClaims(mapping.Entries(), devices)
+		})
+	}
+	return out
+}
+
+// jobClaims are what the prolog says each job was given. Jobs that share a GPU have equal shares of it.
+func jobClaims(entries []slurm.Entry, devices []snapshot.Device) []attribution.Claim {
+	sharers := map[[2]string]float64{}
+	for _, e := range entries {
+		sharers[[2]string{e.GPU, e.GPUInstance}]++
+	}
+	var all []attribution.Claim
+	for _, e := range entries {
+		for i := range devices {
+			d := &devices[i]
+			if d.Identity.Vendor != "nvidia" || strconv.Itoa(d.Identity.Index) != e.GPU {
+				continue
+			}
+			for _, at := range things(d, e.GPUInstance) {
+				all = append(all, attribution.Claim{
+					Thing: at, Share: 1 / sharers[[2]string{e.GPU, e.GPUInstance}], How: "job mapping",
+					Workload: attribution.Workload{
+						Type: telemetry.WorkloadTypeSlurm, Job: e.Job.ID, User: e.Job.User, Account: e.Job.Account, Partition: e.Job.Partition,
+					},
+					Detail: attribution.Detail{JobName: e.Job.Name},
+				})
+			}
+		}
+	}
+	return all
+}
+
+// things are the device, or the partitions of a GPU instance of it.
+func things(d *snapshot.Device, instance string) []attribution.Thing {
+	if instance == "" {
+		return []attribution.Thing{{Device: d.Identity.UUID}}
+	}
+	var out []attribution.Thing
+	for i := range d.Read.Partitions {
+		l := d.Read.Partitions[i].Labels
+		if id, _, _ := strings.Cut(l.Get("gpu_partition_id"), "/"); id == instance && l.Get("gpu_partition_uuid") != "" {
+			out = append(out, attribution.Thing{Device: d.Identity.UUID, Partition: l.Get("gpu_partition_uuid")})
+		}
+	}
+	return out
 }
 
 // onSimulated asks the simulated node, whose processes are none of this machine's.

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Epilog of Slurm: takes a job out of what the prolog wrote. In slurm.conf:
+# Epilog=/etc/slurm/epilog.d/gpumeter.sh
+set -eu
+dir=${GPUMETER_SLURM_JOB_MAPPING_DIR:-/run/gpumeter/jobs}
+[ -d "$dir" ] || exit 0
+
+exec 9>"$dir/.lock"
+flock 9
+for file in "$dir"/[0-9]*; do
+	[ -f "$file" ] && grep -qx "$SLURM_JOB_ID" "$file" || continue
+	grep -vx "$SLURM_JOB_ID" "$file" >"$dir/.next" || true # none is left
+	if [ -s "$dir/.next" ]; then mv "$dir/.next" "$file"; else rm -f "$file" "$dir/.next"; fi
+done
+rm -f "$dir/jobs/$SLURM_JOB_ID.json"
