@@ -33,7 +33,14 @@ func (d driver) tell(lines ...string) { fakenvml.Configure(d, d.file, lines...) 
 
 func (d driver) open() source.Reader {
 	d.Helper()
-	r, err := nvml.New(nvml.Config{Library: d.library}).Open(d.Context())
+	return d.openAs(nvml.Config{})
+}
+
+// openAs opens the driver with everything but the library as given.
+func (d driver) openAs(cfg nvml.Config) source.Reader {
+	d.Helper()
+	cfg.Library = d.library
+	r, err := nvml.New(cfg).Open(d.Context())
 	if err != nil {
 		d.Fatal(err)
 	}

@@ -160,6 +160,17 @@ func (h handleOf) FabricV2() (nvml.GpuFabricInfo_v2, nvml.Return) { return h.Get
 
 func (h handleOf) C2CModeV1() (nvml.C2cModeInfo_v1, nvml.Return) { return h.GetC2cModeInfoV().V1() }
 
+// GetProcessUtilization is go-nvml's, which asks how many there are and then for these, and slices
+// beyond what it made room for when there are more by then.
+func (h handleOf) GetProcessUtilization(seen uint64) (all []nvml.ProcessUtilizationSample, ret nvml.Return) {
+	defer func() {
+		if p := recover(); p != nil {
+			all, ret = nil, nvml.ERROR_INSUFFICIENT_SIZE
+		}
+	}()
+	return h.Device.GetProcessUtilization(seen)
+}
+
 func (h handleOf) GpmSupportV1() (nvml.GpmSupport, nvml.Return) {
 	return h.GpmQueryDeviceSupportV().V1()
 }

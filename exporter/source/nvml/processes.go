@@ -29,15 +29,18 @@ type processes struct {
 	why   *metric.Reason     // the driver gives none
 }
 
-// user is a process as the driver lists it: on the device, or on a MIG instance of it.
+// user is a process on the device, or on a MIG instance of it.
 type user struct {
 	pid       uint32
-	gpu, work uint32 // MIG ids; all ones without MIG
+	partition string // UUID; empty without MIG, and where the instance is not known
 }
+
+// spot is where the driver says that a process is, by MIG ids; all ones without MIG.
+type spot struct{ pid, gpu, work uint32 }
 
 // read lists the processes, the largest by memory first and no more than are wanted.
 func (x *processes) read(p *pass, out *telemetry.Device) {
-	held, listed := map[user]uint64{}, map[uint32]bool{}
+	at, listed := map[spot]uint64{}, map[uint32]bool{}
 	answered := false
 	for _, list := range []struct {
 		q   question
@@ -48,29 +51,38 @@ func (x *processes) read(p *pass, out *telemetry.Device) {
 		{askMPS, p.dev.GetMPSComputeRunningProcesses},
 	} {
 		all, why := call(p, list.q, 0, list.ask)
-		answered = answered || why == nil
+		if why != nil {
+			continue
+		}
+		answered = true
 		for _, one := range all { // a process may be in several lists
-			u := user{one.Pid, one.GpuInstanceId, one.ComputeInstanceId}
-			listed[u.pid] = true
-			if n, twice := held[u]; !twice || n == math.MaxUint64 || one.UsedGpuMemory != math.MaxUint64 && one.UsedGpuMemory > n {
-				held[u] = one.UsedGpuMemory
+			listed[one.Pid] = true
+			x := spot{one.Pid, one.GpuInstanceId, one.ComputeInstanceId}
+			if n, twice := at[x]; !twice || n == math.MaxUint64 || one.UsedGpuMemory != math.MaxUint64 && one.UsedGpuMemory > n {
+				at[x] = one.UsedGpuMemory
 			}
 		}
 	}
 	if !answered {
 		return
 	}
-	x.sample(p)
+	if x.taken.IsZero() {
+		x.sample(p)
+	}
+	held := p.h.users(at)
 	users := make([]user, 0, len(held))
 	for u := range held {
 		users = append(users, u)
 	}
 	slices.SortFunc(users, func(a, b user) int {
-		return cmp.Or(cmp.Compare(held[b]+1, held[a]+1), cmp.Compare(a.pid, b.pid), cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.work, b.work)) // all ones, not known, comes last
+		return cmp.Or(cmp.Compare(held[b]+1, held[a]+1), cmp.Compare(a.pid, b.pid), cmp.Compare(a.partition, b.partition)) // all ones, not known, comes last
 	})
 	users = users[:min(len(users), p.h.reader.mostProcesses)]
 	known := make(map[user]*metric.Labels, len(users))
-	parts := slices.Grow(out.Processes[:0], len(users)+1)[:len(users)] // not nil: that there is none is known
+	parts := slices.Grow(out.Processes[:0], len(users))[:len(users)]
+	if parts == nil { // that nobody uses the device is known
+		parts = []telemetry.Part[telemetry.Process]{}
+	}
 	for i, u := range users {
 		known[u] = x.known[u]
 		if known[u] == nil {
@@ -92,8 +104,9 @@ func (x *processes) read(p *pass, out *telemetry.Device) {
 // longestLook is the longest time one sample of a process speaks for.
 const longestLook = 2 * samplePeriod
 
-// sample takes in the driver's newest utilization samples: one for each process that worked, which
-// says how much of the time since the last look.
+// sample takes in the driver's newest utilization samples: one for each process that worked in its
+// last period of about a second. It stands for all of the time since the last look, so looks go by
+// the sampler alone, however often the device is read.
 func (x *processes) sample(p *pass) {
 	samples, why := call(p, askProcessUse, 0, func() ([]nvml.ProcessUtilizationSample, nvml.Return) {
 		all, ret := p.dev.GetProcessUtilization(x.seen)
@@ -120,13 +133,15 @@ func (x *processes) sample(p *pass) {
 	}
 	at := map[uint32]uint64{}
 	for _, s := range samples {
-		if s.SmUtil <= 100 && s.TimeStamp >= at[s.Pid] {
+		if s.TimeStamp >= at[s.Pid] {
 			at[s.Pid], x.loads[s.Pid] = s.TimeStamp, s.SmUtil
 		}
 		x.seen = max(x.seen, s.TimeStamp)
 	}
 	for pid, load := range x.loads {
-		x.busy[pid] += float64(load) * percent * span.Seconds()
+		if load <= 100 {
+			x.busy[pid] += float64(load) * percent * span.Seconds()
+		}
 	}
 }
 
@@ -139,20 +154,37 @@ func (x *processes) tell(to *telemetry.Processes, pid uint32) {
 	}
 	to.BusyTime.Set(x.busy[pid])
 	if load, there := x.loads[pid]; there {
-		to.Utilization.Set(float64(load) * percent)
+		put(&to.Utilization, nil, ratio, percent, load)
 	} else {
 		to.Utilization.Fail(metric.NoData)
 	}
 }
 
-func (h *handle) processLabels(u user) *metric.Labels {
-	a := telemetry.ProcessAttributes{ProcessPid: int64(u.pid), ProcessExecutableName: command(h.reader.proc, u.pid)}
-	for _, one := range h.parts.now {
-		if one.gpu == int(u.gpu) && one.work == int(u.work) {
-			a.PartitionUUID = one.uuid
+// users adds up what a process holds in places that have one name, so that no series stands twice.
+func (h *handle) users(at map[spot]uint64) map[user]uint64 {
+	held := make(map[user]uint64, len(at))
+	for x, n := range at {
+		u := user{pid: x.pid}
+		for _, one := range h.parts.now {
+			if one.gpu == int(x.gpu) && one.work == int(x.work) {
+				u.partition = one.uuid
+			}
+		}
+		before, twice := held[u]
+		switch {
+		case !twice, before == math.MaxUint64:
+			held[u] = n
+		case n != math.MaxUint64:
+			held[u] = before + n
 		}
 	}
-	return a.Labels()
+	return held
+}
+
+func (h *handle) processLabels(u user) *metric.Labels {
+	return telemetry.ProcessAttributes{
+		ProcessPid: int64(u.pid), ProcessExecutableName: command(h.reader.proc, u.pid), PartitionUUID: u.partition,
+	}.Labels()
 }
 
 // command is the name of a process of the host, empty where its /proc is not seen.
