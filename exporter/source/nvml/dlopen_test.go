@@ -93,7 +93,7 @@ func alone(t *testing.T, flag string, test func(driver)) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	child.Env = append(os.Environ(), aloneIn+"="+dir, "FAKENVML_CONFIG="+config, "FAKENVML_STATS="+filepath.Join(dir, "stats"))
+	child.Env = append(os.Environ(), aloneIn+"="+dir, "FAKENVML_CONFIG="+config, "FAKENVML_STATS="+filepath.Join(dir, "stats"), "LD_LIBRARY_PATH="+dir)
 	said, err := child.CombinedOutput()
 	if err != nil || !strings.Contains(string(said), "--- PASS: "+t.Name()) {
 		t.Errorf("%v\n%s", err, said)

@@ -3,6 +3,7 @@
 package nvml
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -188,53 +189,42 @@ var elsewhere = []string{
 // find returns the library at the path, or where the loader or a system keeps it. Calling a
 // function that a library lacks ends the process, so one that is not NVML must not be called at all.
 func find(path string) (library, error) {
-	if path != "" {
-		if err := check(path); err != nil {
-			return nil, absence(err)
+	places := []string{path}
+	if path == "" {
+		places = []string{libraryName}
+		for _, dir := range elsewhere {
+			places = append(places, dir+"/"+libraryName)
 		}
-		return shared{nvml.New(nvml.WithLibraryPath(path))}, nil
 	}
-	err := check(libraryName)
-	if err == nil {
-		return shared{nvml.New()}, nil
-	}
-	if !missing(err) {
-		return nil, err
-	}
-	for _, dir := range elsewhere {
-		path := dir + "/" + libraryName
-		switch err := check(path); {
-		case err == nil:
-			return shared{nvml.New(nvml.WithLibraryPath(path))}, nil
-		case !missing(err):
+	var absent error
+	for _, place := range places {
+		there, err := check(place)
+		switch {
+		case !there:
+			absent = cmp.Or(absent, err) // the first is what is usual
+		case err != nil:
 			return nil, err
+		default:
+			return shared{nvml.New(nvml.WithLibraryPath(place))}, nil
 		}
 	}
-	return nil, absence(err)
+	return nil, fmt.Errorf("nvml: open: %w: %w", source.ErrAbsent, absent)
 }
-
-// absence is the error, as that of a driver that may come when there is no such file.
-func absence(err error) error {
-	if missing(err) {
-		return fmt.Errorf("%w: %w", source.ErrAbsent, err)
-	}
-	return err
-}
-
-// missing says whether the loader found no such file.
-func missing(err error) bool { return strings.Contains(err.Error(), "No such file") }
 
 var errNotNVML = errors.New("is not NVIDIA's management library")
 
-// check opens the library as go-nvml will, and lets go of it again.
-func check(path string) error {
+// check opens the library as go-nvml will, and lets go of it again. It says whether there is such a file.
+func check(path string) (there bool, _ error) {
 	l := dl.New(path, dl.RTLD_LAZY|dl.RTLD_LOCAL)
 	if err := l.Open(); err != nil {
-		return fmt.Errorf("nvml: open: %w", err)
+		if said := err.Error(); strings.HasPrefix(said, path+":") && strings.Contains(said, "No such file") { // else it is one it needs
+			return false, err
+		}
+		return true, fmt.Errorf("nvml: open %s: %w", path, err)
 	}
 	defer l.Close() //nolint:errcheck // it is opened again at once
 	if err := l.Lookup("nvmlInit_v2"); err != nil {
-		return fmt.Errorf("nvml: %s %w: %w", path, errNotNVML, err)
+		return true, fmt.Errorf("nvml: %s %w: %w", path, errNotNVML, err)
 	}
-	return nil
+	return true, nil
 }
