@@ -211,7 +211,7 @@ func find(path string) (library, error) {
 	return nil, fmt.Errorf("nvml: open: %w: %w", source.ErrAbsent, absent)
 }
 
-var errNotNVML = errors.New("is not NVIDIA's management library")
+var errNotNVML = errors.New("is not NVIDIA's management library, or older than R450")
 
 // check opens the library as go-nvml will, and lets go of it again. It says whether there is such a file.
 func check(path string) (there bool, _ error) {
@@ -223,8 +223,22 @@ func check(path string) (there bool, _ error) {
 		return true, fmt.Errorf("nvml: open %s: %w", path, err)
 	}
 	defer l.Close() //nolint:errcheck // it is opened again at once
-	if err := l.Lookup("nvmlInit_v2"); err != nil {
-		return true, fmt.Errorf("nvml: %s %w: %w", path, errNotNVML, err)
+	for _, name := range baseline {
+		if err := l.Lookup(name); err != nil {
+			return true, fmt.Errorf("nvml: %s %w: %w", path, errNotNVML, err)
+		}
 	}
 	return true, nil
+}
+
+// baseline are the functions that are called without looking whether the driver has them: each driver
+// since R450 does, and so has what is a library of one.
+var baseline = [...]string{
+	"nvmlInit_v2", "nvmlShutdown", "nvmlErrorString", "nvmlSystemGetDriverVersion", "nvmlSystemGetCudaDriverVersion",
+	"nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetUUID", "nvmlDeviceGetName", "nvmlDeviceGetSerial",
+	"nvmlDeviceGetBoardPartNumber", "nvmlDeviceGetVbiosVersion", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3",
+	"nvmlDeviceGetArchitecture", "nvmlDeviceGetCudaComputeCapability", "nvmlDeviceGetVirtualizationMode", "nvmlDeviceGetBrand",
+	"nvmlDeviceGetInforomImageVersion", "nvmlDeviceGetInforomVersion", "nvmlDeviceGetFieldValues",
+	"nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetGpuInstanceId", "nvmlDeviceGetComputeInstanceId",
+	"nvmlEventSetCreate", "nvmlEventSetFree", "nvmlEventSetWait_v2", "nvmlDeviceGetSupportedEventTypes", "nvmlDeviceRegisterEvents",
 }
