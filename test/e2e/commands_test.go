@@ -156,6 +156,40 @@ func scrapes(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// scraper scrapes on and on.
+type scraper struct {
+	stop  func()
+	ended chan error
+}
+
+// scraping is the command scraping.
+func scraping(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, stop := context.WithCancel(context.Background())
+	ts.Defer(stop)
+	s := ts.Value("scraper").(*scraper)
+	s.stop, s.ended = stop, make(chan error, 1)
+	go func() {
+		for {
+			_, code, err := request(ctx, http.MethodGet, args[0], nil)
+			switch {
+			case ctx.Err() != nil:
+				s.ended <- nil
+				return
+			case err != nil || code != http.StatusOK:
+				s.ended <- fmt.Errorf("%s: status %d: %w", args[0], code, err)
+				return
+			}
+		}
+	}()
+}
+
+// scraped is the command scraped.
+func scraped(ts *testscript.TestScript, _ bool, _ []string) {
+	s := ts.Value("scraper").(*scraper)
+	s.stop()
+	ts.Check(<-s.ended)
+}
+
 var statForm = regexp.MustCompile(`^(\S.*\S)\s*(==|!=|>=|<=|>|<)\s*([0-9]+)$`)
 
 // stats is the command stats.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"testing"
 	"time"
@@ -18,12 +19,15 @@ import (
 //	address NAME          puts a free loopback address into the variable NAME
 //	fetch URL [HEADER…]   waits until URL answers 200 and makes the page the standard output
 //	status CODE URL       wants this status at once
+//	until REGEXP URL      fetches URL until the page matches, and makes it the standard output
 //	post CODE URL         posts nothing to URL, wants this status at once and makes the answer the standard output
 //	exits CODE PROGRAM…   wants this exit code; standard output and error can be compared after it
 //	await URL EXPECTED…   fetches URL until one page has all that is expected, and makes it the standard output
 //	holds EXPECTED…       wants all that of the page that is the standard output
 //	keep NAME SELECTOR    puts the value of the one such series of that page into the variable NAME
 //	scrapes N WITHIN URL  scrapes N times at once, and wants each answered with a page of GPUs within that time
+//	scraping URL          scrapes one time after the other from now on, until
+//	scraped               wants all of them answered with 200
 //
 // What can be expected is said at the type expectation. A driver is told what to do by
 //
@@ -38,21 +42,25 @@ func TestStories(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", filepath.Dir(binary)+":"+e.Getenv("PATH"))
 			e.Setenv("GPUMETER_HOST_SYS", filepath.Join(e.WorkDir, "sys")) // nothing of this machine is expected
+			e.Values["scraper"] = new(scraper)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"address": func(ts *testscript.TestScript, _ bool, args []string) { ts.Setenv(args[0], freeAddress(t)) },
-			"fetch":   fetchPage,
-			"status":  wantStatus,
-			"post":    post,
-			"exits":   wantExit,
-			"await":   await,
-			"holds":   holds,
-			"keep":    keep,
-			"scrapes": scrapes,
-			"driver":  buildDriver(t),
-			"tell":    tell(t),
-			"stats":   stats(t),
+			"address":  func(ts *testscript.TestScript, _ bool, args []string) { ts.Setenv(args[0], freeAddress(t)) },
+			"fetch":    fetchPage,
+			"status":   wantStatus,
+			"until":    until,
+			"post":     post,
+			"exits":    wantExit,
+			"await":    await,
+			"holds":    holds,
+			"keep":     keep,
+			"scrapes":  scrapes,
+			"scraping": scraping,
+			"scraped":  scraped,
+			"driver":   buildDriver(t),
+			"tell":     tell(t),
+			"stats":    stats(t),
 		},
 	})
 }
@@ -62,6 +70,22 @@ func fetchPage(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	_, err = ts.Stdout().Write([]byte(page))
 	ts.Check(err)
+}
+
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	want := regexp.MustCompile("(?m)" + args[0])
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		page, err := fetch(args[1], args[2:])
+		ts.Check(err)
+		if want.MatchString(page) {
+			_, err = ts.Stdout().Write([]byte(page))
+			ts.Check(err)
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s never matches %s:\n%s", args[1], args[0], page)
+		}
+	}
 }
 
 func wantStatus(ts *testscript.TestScript, _ bool, args []string) {
