@@ -105,6 +105,13 @@ func TestEncoder(t *testing.T) {
 	}
 	want(t, "captures", out.Encoder.CaptureSessions, 2.)
 	want(t, "captured frames", out.Encoder.CaptureFrameRate, 60.)
+	d.GetEncoderStatsFunc = func() (int, uint32, uint32, nvml.Return) { return 2, 808334905, 5, nvml.SUCCESS }
+	out, _ = readOnce(t, newFakeLibrary(d))
+	want(t, "808334905 frames a second", out.Encoder.FrameRate, metric.Implausible)
+	d.GetEncoderStatsFunc = func() (int, uint32, uint32, nvml.Return) { return sessions, 237, 4271133, nvml.SUCCESS }
+	sessions = 808334905
+	out, _ = readOnce(t, newFakeLibrary(d))
+	want(t, "808334905 sessions", out.Encoder.Sessions, metric.Implausible)
 	sessions = -1
 	out, _ = readOnce(t, newFakeLibrary(d))
 	want(t, "sessions of all ones", out.Encoder.Sessions, metric.Implausible)
@@ -133,6 +140,12 @@ func TestFans(t *testing.T) {
 	want(t, "turns a second", out.RotationFrequency[0].Value, 25.)
 	if a, b := out.Speed[0].Labels.Text(), out.Speed[2].Labels.Text(); a != `gpu_fan="0"` || b != `gpu_fan="2"` {
 		t.Errorf("labels %s and %s", a, b)
+	}
+	d.GetFanSpeedRPMFunc = func() (nvml.FanSpeedInfo, nvml.Return) { return nvml.FanSpeedInfo{Speed: 808334905}, nvml.SUCCESS }
+	want(t, "13 million turns a second", n.read(h).Fan.RotationFrequency[0].Value, metric.Implausible)
+	d.GetFanSpeedRPMFunc = func() (nvml.FanSpeedInfo, nvml.Return) { return nvml.FanSpeedInfo{}, nvml.ERROR_NOT_SUPPORTED }
+	if f := n.read(h).Fan.RotationFrequency; f != nil {
+		t.Errorf("of a fan that does not tell: %v", f[0].Value)
 	}
 	if again := n.read(h).Fan; again.Speed[1].Labels != out.Speed[1].Labels {
 		t.Error("labels are made at each read")

@@ -23,11 +23,17 @@ func encoder(p *pass, out *telemetry.Encoder) {
 	sessions(&out.CaptureSessions, &out.CaptureFrameRate, &out.CaptureLatency, s, why)
 }
 
+// mostFrames is far above what any encoder does in a second.
+const mostFrames = 1e6
+
 // sessions keeps the averages only where there is something to average.
 func sessions(count, rate, latency *metric.Value, s nvml.FBCStats, why *metric.Reason) {
 	put(count, why, "{session}", whole, s.SessionsCount)
 	if why == nil && s.SessionsCount == 0 {
 		why = metric.NoData
+	}
+	if why == nil && s.AverageFPS > mostFrames {
+		why = metric.Implausible
 	}
 	put(rate, why, hertz, whole, s.AverageFPS)
 	put(latency, why, seconds, micro, s.AverageLatency)

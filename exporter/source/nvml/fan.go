@@ -14,6 +14,9 @@ import (
 // fans are those of one device.
 type fans struct{ labels []*metric.Labels }
 
+// mostTurns a minute is far above what any fan does.
+const mostTurns = 100_000
+
 // mostFans is far above what any board has.
 const mostFans = 16
 
@@ -36,8 +39,11 @@ func (f *fans) read(p *pass, out *telemetry.Fan) {
 		keep(&out.Speed[i].Value, why, float64(share)*percent)
 	}
 	rpm, why := call(p, askFanRPM, 0, dev.GetFanSpeedRPM)
-	if why == nil {
+	if why == nil && rpm.Speed > mostTurns {
+		why = metric.Implausible
+	}
+	if why == nil || why.Fault {
 		out.RotationFrequency = append(out.RotationFrequency[:0], metric.Keyed{Labels: f.labels[0]})
-		put(&out.RotationFrequency[0].Value, nil, hertz, 1./60, rpm.Speed)
+		put(&out.RotationFrequency[0].Value, why, hertz, 1./60, rpm.Speed)
 	}
 }

@@ -26,6 +26,9 @@ const (
 	micro   = 1e-6
 )
 
+// few is far above what any device has of its parts.
+const few = 1 << 20
+
 // lastState is far above the numbers of any of the driver's enumerations.
 const lastState = 255
 
@@ -48,6 +51,8 @@ func plausible(unit string, n float64) bool {
 		return n >= 0 && n <= 1
 	case state:
 		return n == 0 || n == 1
+	case "{bank}", "{lane}", "{link}", "{multiprocessor}", "{page}", "{row}", "{session}", "{slice}":
+		return n >= 0 && n <= few
 	}
 	return n >= 0 && !math.IsInf(n, 1)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/metric"
 )
 
-// blank is where 64 bits begin to stand for no value: the infinity of a double, DCGM's
-// 0x7ffffffffffffff0, all ones. No count comes near.
-const blank = 0x7ff0_0000_0000_0000
+// blank is where 64 bits begin to stand for no value: the 9.2e18 of drivers in trouble, the infinity
+// of a double, DCGM's 0x7ffffffffffffff0, all ones. No count comes near.
+const blank = 9_000_000_000_000_000_000
 
 // The members of nvmlValueType_t.
 const (

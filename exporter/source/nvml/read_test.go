@@ -119,6 +119,19 @@ func TestImplausible(t *testing.T) {
 		{"energy 0x7ffffffffffffff0", func(d *fakeDevice) {
 			d.GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return 0x7fff_ffff_ffff_fff0, nvml.SUCCESS }
 		}, func(d *telemetry.Device) metric.Value { return d.Power.Energy }},
+		{"energy of 9.2e18", func(d *fakeDevice) {
+			d.GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return 9_200_000_000_000_000_000, nvml.SUCCESS }
+		}, func(d *telemetry.Device) metric.Value { return d.Power.Energy }},
+		{"9.2e18 errors", func(d *fakeDevice) {
+			d.fields(map[uint32]nvml.FieldValue{3: valued(ull, 9_200_000_000_000_000_000)})
+		}, func(d *telemetry.Device) metric.Value { return d.ECC.Errors[telemetry.ECCErrorTypeCorrected] }},
+		{"808334905 banks", func(d *fakeDevice) {
+			d.GetRowRemapperHistogramFunc = func() (nvml.RowRemapperHistogramValues, nvml.Return) {
+				return nvml.RowRemapperHistogramValues{Max: 808334905}, nvml.SUCCESS
+			}
+		}, func(d *telemetry.Device) metric.Value {
+			return d.Repair.RowRemapBanks[telemetry.RowRemapAvailabilityMax]
+		}},
 		{"808334905 percent", func(d *fakeDevice) {
 			d.GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
 				return nvml.Utilization{Gpu: 808334905, Memory: 3}, nvml.SUCCESS

@@ -3,6 +3,8 @@
 package nvml
 
 import (
+	"math/bits"
+
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/gpumeter/gpumeter/exporter/metric"
@@ -25,21 +27,25 @@ var causeBits = [...]uint64{
 
 // bucketBits are the causes of each bucket, as spec/attributes.yaml groups them.
 var bucketBits = [...]uint64{
-	telemetry.ThrottleBucketPower:   bits(telemetry.ThrottleCauseSWPowerCap, telemetry.ThrottleCauseHWPowerBrake),
-	telemetry.ThrottleBucketThermal: bits(telemetry.ThrottleCauseSWThermal, telemetry.ThrottleCauseHWThermal),
-	telemetry.ThrottleBucketSW: bits(telemetry.ThrottleCauseSWPowerCap, telemetry.ThrottleCauseSyncBoost,
+	telemetry.ThrottleBucketPower:   union(telemetry.ThrottleCauseSWPowerCap, telemetry.ThrottleCauseHWPowerBrake),
+	telemetry.ThrottleBucketThermal: union(telemetry.ThrottleCauseSWThermal, telemetry.ThrottleCauseHWThermal),
+	telemetry.ThrottleBucketSW: union(telemetry.ThrottleCauseSWPowerCap, telemetry.ThrottleCauseSyncBoost,
 		telemetry.ThrottleCauseSWThermal, telemetry.ThrottleCauseApplicationsClocks, telemetry.ThrottleCauseDisplayClocks),
-	telemetry.ThrottleBucketHW: bits(telemetry.ThrottleCauseHWSlowdown, telemetry.ThrottleCauseHWThermal,
+	telemetry.ThrottleBucketHW: union(telemetry.ThrottleCauseHWSlowdown, telemetry.ThrottleCauseHWThermal,
 		telemetry.ThrottleCauseHWPowerBrake, telemetry.ThrottleCauseUnknown),
 }
 
-func bits(causes ...telemetry.ThrottleCause) uint64 {
+func union(causes ...telemetry.ThrottleCause) uint64 {
 	var all uint64
 	for _, c := range causes {
 		all |= causeBits[c]
 	}
 	return all
 }
+
+// mostNew is how many causes at once a driver may tell that this version does not know. With more of
+// them the bits are no causes.
+const mostNew = 3
 
 func throttle(p *pass, out *telemetry.Throttle) {
 	q, ask := askEventReasons, p.dev.GetCurrentClocksEventReasons
@@ -49,6 +55,9 @@ func throttle(p *pass, out *telemetry.Throttle) {
 	active, why := call(p, q, 0, ask)
 	if why == metric.Unread {
 		return
+	}
+	if why == nil && bits.OnesCount64(active&causeBits[telemetry.ThrottleCauseUnknown]) > mostNew {
+		why = metric.Implausible
 	}
 	for i, mask := range causeBits {
 		putBits(&out.Reason[i], why, active&mask, p.h.reasons&mask)

@@ -81,6 +81,12 @@ func TestThrottleUnsupported(t *testing.T) {
 	out, _ = readOnce(t, newFakeLibrary(d))
 	want(t, "where the driver does not say", out.Throttle.Reason[telemetry.ThrottleCauseSWThermal], 0.)
 
+	for _, bits := range []uint64{808334905, 1<<64 - 1, 9_200_000_000_000_000_000} {
+		d.GetCurrentClocksEventReasonsFunc = func() (uint64, nvml.Return) { return bits, nvml.SUCCESS }
+		out, _ = readOnce(t, newFakeLibrary(d))
+		want(t, "bits that are none", out.Throttle.Reason[telemetry.ThrottleCauseSWThermal], metric.Implausible)
+		want(t, "bits that are none", out.Throttle.Active[telemetry.ThrottleBucketHW], metric.Implausible)
+	}
 	d.GetCurrentClocksEventReasonsFunc = func() (uint64, nvml.Return) { return 0, nvml.ERROR_NO_PERMISSION }
 	out, _ = readOnce(t, newFakeLibrary(d))
 	want(t, "denied", out.Throttle.Reason[telemetry.ThrottleCauseUnknown], metric.Denied)
