@@ -141,6 +141,20 @@ func TestNVLinkVersions(t *testing.T) {
 	}
 }
 
+// A link that sleeps works.
+func TestNVLinkStates(t *testing.T) {
+	for state, wanted := range map[uint64]any{0: 0., 1: 1., 2: 1., 3: metric.Implausible, 0xffff_ffff: metric.Implausible} {
+		out, _ := readOnce(t, newFakeLibrary(linked(1, map[uint32]nvml.FieldValue{165: valued(u32, state)})))
+		up := linksOf(out, nvlink)[0].Up
+		switch w := wanted.(type) {
+		case float64:
+			want(t, fmt.Sprint("state ", state), up, w)
+		case *metric.Reason:
+			want(t, fmt.Sprint("state ", state), up, w)
+		}
+	}
+}
+
 // No call asks for more fields than other tools do, and none is asked twice.
 func TestManyLinks(t *testing.T) {
 	const links = 36

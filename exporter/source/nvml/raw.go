@@ -85,6 +85,20 @@ func bitErrorRate(r raw) (float64, *metric.Reason) {
 	return float64(mantissa) * math.Pow10(-exponent), nil
 }
 
+// nvlinkState reads the NVML_NVLINK_STATE_* of the header: a link that sleeps, 2, wakes when it is needed.
+func nvlinkState(r raw) (float64, *metric.Reason) {
+	n, why := r.plain()
+	switch {
+	case why != nil:
+	case n == 0 || n == 1:
+	case n == 2:
+		n = 1
+	default:
+		why = metric.Implausible
+	}
+	return n, why
+}
+
 // nvlinkVersions are the generations of nvmlNvlinkVersion_t.
 var nvlinkVersions = [...]float64{1: 1, 2: 2, 3: 2.2, 4: 3, 5: 3.1, 6: 4, 7: 5, 8: 6}
 

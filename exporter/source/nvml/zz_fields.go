@@ -236,7 +236,7 @@ var deviceFields = []field[telemetry.Device]{
 // linkFields are those of a device's links.
 var linkFields = []field[telemetry.Link]{
 	{
-		metric: "gpu.link.up", link: telemetry.LinkTypeNvlink, id: 165, scale: 1, unit: "",
+		metric: "gpu.link.up", link: telemetry.LinkTypeNvlink, id: 165, scale: 1, unit: "", as: nvlinkState,
 		to: func(x *telemetry.Link) *metric.Value { return &x.Links.Up },
 	},
 	{
