@@ -45,7 +45,7 @@ static const int steps[READINGS] = {
 #define GEFORCE NO_DATA_CENTER, NO_ECC, NO_REMAP, NO_MARGIN, {R_brand, 5}, {R_persistence, 0}, {R_app_clock_graphics, NONE}, \
 	{R_app_clock_mem, NONE}, {R_cc_protected_kib, NONE}, {R_fans, 1}, {R_fan_target, 0}, {R_recovery, 0}
 #define HOPPER OFFSETS, QUIET, NO_ERRORS_YET
-#define BLACKWELL HOPPER, {R_arch, 10}, {R_cc_major, 10}, {R_nvlink_version, 5}, {R_nvlink_speed, 53125}, {R_nvlink5, 1}, \
+#define BLACKWELL HOPPER, {R_arch, 10}, {R_cc_major, 10}, {R_nvlink_version, 7}, {R_nvlink_speed, 53125}, {R_nvlink5, 1}, \
 	{R_repair_channel, 0}, {R_repair_tpc, 0}, {R_unrepairable, 0}, {R_mma_stall, 0}, {R_nvlink_rate, 50000}
 
 static const struct {
@@ -78,7 +78,7 @@ static const struct {
 		{R_pci_device, 511774942}, {R_pci_subsystem, 1074074712}}},
 	// not captured
 	{"a100", "NVIDIA A100-SXM4-80GB", 1, {QUIET, NO_ERRORS_YET, NO_CC, NO_MARGIN, NO_FABRIC, {R_switch_links, 12}, {R_arch, 7}, {R_cc_major, 8},
-		{R_power_average, NONE}, {R_gpm, NONE}, {R_c2c, NONE}, {R_edpp, NONE}, {R_nvlinks, 12}, {R_nvlink_version, 3}, {R_nvlink_speed, 25000},
+		{R_power_average, NONE}, {R_gpm, NONE}, {R_c2c, NONE}, {R_edpp, NONE}, {R_nvlinks, 12}, {R_nvlink_version, 4}, {R_nvlink_speed, 25000},
 		LIMITS(100000, 400000, 400000), CLOCKS(1410, 1593, 1275), MAX_CLOCKS(1410, 1593, 1290), MEMORY(85899345920, 600000000, 10737418240),
 		{R_banks_max, 640}, PCIE(4), {R_pci_device, 0x20B210DE}, {R_pci_subsystem, 0x146310DE}}},
 	{"v100", "Tesla V100-SXM2-32GB", 1, {QUIET, NO_ERRORS_YET, NO_CC, NO_MARGIN, NO_FABRIC, NO_REMAP, {R_arch, 5}, {R_cc_major, 7}, {R_brand, 2},

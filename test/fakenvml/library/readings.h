@@ -16,7 +16,7 @@
 	R(virtualization, 0, 0) R(gsp, 1, 0) R(pci_device, 0x233010DE, 0) R(pci_subsystem, 0x16C110DE, 0) \
 	R(slot, 0, 0) R(tray, 0, 0) R(host, 1, 0) R(peer, 0, 0) R(pdi, 0x1000, 1) R(inforom_ecc, 716, 0) R(inforom_oem, 21, 0) \
 	R(gpm, 1, 0) R(mig, 1, 0) R(mig_pending, FOLLOW, 0) R(events, 8, 0) R(fans, NONE, 0) R(nvlinks, 18, 0) \
-	R(nvlink_version, 4, 0) R(nvlink5, NONE, 0) R(nvlink_remote, 2, 0) R(switch_links, FOLLOW, 0) R(c2c, 0, 0) \
+	R(nvlink_version, 6, 0) R(nvlink5, NONE, 0) R(nvlink_remote, 2, 0) R(switch_links, FOLLOW, 0) R(c2c, 0, 0) \
 	R(fabric_state, 3, 0) R(fabric_status, 0, 0) R(fabric_clique, 0, 0) R(fabric_health, 1, 0) R(fabric_mask, 0x11AA, 0) \
 	R(sram_status, 1, 0) R(throughput, 1, 0) R(process_list, 1, 0)
 
