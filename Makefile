@@ -29,10 +29,10 @@ TESTFLAGS ?=
 BENCHFLAGS ?=
 ARGS ?=
 
-.PHONY: help generate check fmt vet lint test bench fuzz run build
+.PHONY: help generate check fmt vet lint test test-gpu bench fuzz run build
 
 help: ## Say what each target does.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 generate: ## Write every generated file anew from spec/.
 	go generate ./...
@@ -47,12 +47,16 @@ fmt: ## Fail when a Go file is not gofmt'ed.
 vet: ## Run go vet, with cgo and without.
 	go vet ./...
 	CGO_ENABLED=0 go vet ./...
+	go vet -tags gpu ./test/gpu
 
 lint: $(GOLANGCI) ## Run golangci-lint at its pinned version.
 	$(GOLANGCI) run
 
 test: $(PROMTOOL) ## Run all tests with the race detector; needs no GPU.
 	GPUMETER_PROMTOOL=$(PROMTOOL) go test -race $(TESTFLAGS) ./...
+
+test-gpu: build ## On a machine with an NVIDIA GPU: compare every value with nvidia-smi, idle and under load.
+	GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" go test -tags gpu -count=1 -v -timeout 30m -run '^TestGPU$$' ./test/gpu
 
 bench: ## Run all benchmarks and print one table: each figure, and what others take against it.
 	@go test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./... | tee "$(TMPDIR)/bench.txt" | go run ./test/ratios

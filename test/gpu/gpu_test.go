@@ -1,0 +1,39 @@
+//go:build gpu
+
+package gpu
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// TestGPU is what make test-gpu runs, on a machine with an NVIDIA GPU: no other test reads one.
+//
+//	GPUMETER_BINARY         the gpumeter to test, else it is built
+//	GPUMETER_NVML_LIBRARY   the driver's library, where the loader does not find it
+//	GPUMETER_GPU_LOAD       a command line that makes all GPUs busy, instead of the loader in load/
+//	GPUMETER_GPU_WINDOW     how long counters are watched, twice; 20s where it is not set
+func TestGPU(t *testing.T) {
+	smi, err := exec.LookPath("nvidia-smi")
+	if err == nil {
+		_, err = os.Stat("/dev/nvidiactl")
+	}
+	if err != nil {
+		t.Skip("this machine has no NVIDIA GPU that can be read: ", err)
+	}
+	length := 20 * time.Second
+	if text := os.Getenv("GPUMETER_GPU_WINDOW"); text != "" {
+		if length, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	library := os.Getenv("GPUMETER_NVML_LIBRARY")
+	if library == "" {
+		library = "libnvidia-ml.so.1"
+	}
+	m := newMachine(builtBinary(t), smi)
+	m.load = os.Getenv("GPUMETER_GPU_LOAD")
+	m.examine(t, os.Stdout, library, length)
+}
