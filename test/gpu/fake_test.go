@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/gpumeter/gpumeter/test/fakenvml"
@@ -26,18 +25,11 @@ func newBench(t *testing.T) bench {
 		t.Skip("no gcc to build the fake nvidia-smi with")
 	}
 	args := []string{"-std=gnu11", "-O1", "-Wall", "-Werror", "-Wno-deprecated-declarations", "-DNVML_NO_UNVERSIONED_FUNC_DEFS", "-I", fakenvml.Headers(t), "-o", b.smi}
-	var made sync.WaitGroup
-	made.Go(func() {
-		build := exec.Command(gcc, append(append(args, files...), "-ldl")...)
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Errorf("%v: %v\n%s", build.Args, err, out)
-		}
-	})
-	b.gpumeter = builtBinary(t)
-	made.Wait()
-	if t.Failed() {
-		t.FailNow()
+	build := exec.Command(gcc, append(append(args, files...), "-ldl")...)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build.Args, err, out)
 	}
+	b.gpumeter = builtBinary(t)
 	return b
 }
 

@@ -96,6 +96,7 @@ static const struct call {
 	{"nvmlDeviceGetMaxPcieLinkGeneration", SCRAPE, OUT},
 	{"nvmlDeviceGetMaxPcieLinkWidth", SCRAPE, OUT},
 	{"nvmlDeviceGetPcieThroughput", BACKGROUND, NUMBER_OUT},
+	{"nvmlDeviceGetNvLinkRemoteDeviceType", SCRAPE, NUMBER_OUT},
 	{"nvmlDeviceGetGpuFabricInfoV", SCRAPE, STRUCT, 40, 3},
 	{"nvmlDeviceGetC2cModeInfoV", SCRAPE, OUT},
 	{"nvmlDeviceGetMigDeviceHandleByIndex", SCRAPE, INSTANCE},
