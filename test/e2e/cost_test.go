@@ -26,7 +26,7 @@ var severalTimes = map[string]int{
 const mostCalls = 45
 
 // sampled is what is asked while nobody scrapes, of a GPU that has it, because the driver forgets it.
-var sampled = []string{"nvmlDeviceGetMigMode", "nvmlDeviceGetSamples", "nvmlGpmQueryDeviceSupport", "nvmlGpmSampleGet"}
+var sampled = []string{"nvmlDeviceGetMigMode", "nvmlDeviceGetProcessUtilization", "nvmlDeviceGetSamples", "nvmlGpmQueryDeviceSupport", "nvmlGpmSampleGet"}
 
 // calls are those of one GPU since an earlier count, by function.
 func calls(now, before map[string]int, gpu string) map[string]int {

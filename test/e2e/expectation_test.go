@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 )
@@ -87,7 +88,7 @@ type sample struct {
 	value  float64
 }
 
-func (s sample) name() string { return s.labels.Get(labels.MetricName) }
+func (s sample) name() string { return s.labels.Get(model.MetricNameLabel) }
 
 func readPage(page string) ([]sample, error) {
 	var out []sample

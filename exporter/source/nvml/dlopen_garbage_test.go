@@ -114,7 +114,7 @@ func TestDriverGarbage(t *testing.T) {
 		// Sound again, it is believed again.
 		d.tell("gpus 2", "board everything")
 		look()
-		told, reasons = numbers(telemetry.DeviceFamilies, look()[0])
+		_, reasons = numbers(telemetry.DeviceFamilies, look()[0])
 		if n := reasons[metric.Implausible]; n != 0 {
 			d.Errorf("when all is well again, %d are told to be impossible", n)
 		}

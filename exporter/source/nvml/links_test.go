@@ -223,7 +223,7 @@ func TestLinksToldLate(t *testing.T) {
 			for _, v := range values {
 				d.note("field", " ", v.FieldId)
 			}
-			answer(values)
+			_ = answer(values)
 			return s.ret
 		}
 		if got := len(linksOf(n.read(h), nvlink)); got != s.links {

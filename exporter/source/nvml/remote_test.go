@@ -16,7 +16,7 @@ func TestRemoteEnds(t *testing.T) {
 	asked, ret, sort, bus := 0, nvml.SUCCESS, nvml.NVLINK_DEVICE_TYPE_SWITCH, "00000000:C1:00.0"
 	d.GetNvLinkRemoteDeviceTypeFunc = func(int) (nvml.IntNvLinkDeviceType, nvml.Return) {
 		asked++
-		return nvml.IntNvLinkDeviceType(sort), ret
+		return sort, ret
 	}
 	d.GetNvLinkRemotePciInfoFunc = func(int) (nvml.PciInfo, nvml.Return) {
 		var p nvml.PciInfo
