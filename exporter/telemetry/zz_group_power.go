@@ -18,6 +18,9 @@ type Power struct {
 	// Instant is gpu.power.instant in W: Power drawn at the instant of the read, by what draws it.
 	// By gpu.power.domain.
 	Instant [3]metric.Value
+	// Average is gpu.power.average in W: Power drawn by what else is measured than the board, averaged by the driver over one second.
+	// By gpu.power.domain.
+	Average [3]metric.Value
 	// Peak is gpu.power.peak in W: Highest of the driver's power samples of the last 60 seconds.
 	Peak metric.Value
 	// EdppMultiplier is gpu.power.edpp.multiplier in 1: Share of its peak current the board may draw.

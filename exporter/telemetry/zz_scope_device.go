@@ -779,6 +779,22 @@ var DeviceFamilies = []Family[Device]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.power.average", Prom: "gpu_power_average_watts", Unit: "W", PromUnit: "watts",
+			Help: "Power drawn by what else is measured than the board, averaged by the driver over one second.",
+			Kind: metric.KindGauge, Scope: "device", Group: "power", Sources: []string{"nvml"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_power_domain", Value: "device"}),
+				metric.NewLabels(metric.Label{Name: "gpu_power_domain", Value: "module"}),
+				metric.NewLabels(metric.Label{Name: "gpu_power_domain", Value: "memory"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Power.Average[PowerDomainDevice] },
+			func(x *Device) *metric.Value { return &x.Power.Average[PowerDomainModule] },
+			func(x *Device) *metric.Value { return &x.Power.Average[PowerDomainMemory] },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.power.peak", Prom: "gpu_power_peak_watts", Unit: "W", PromUnit: "watts",
 			Help: "Highest of the driver's power samples of the last 60 seconds.",
 			Kind: metric.KindGauge, Scope: "device", Group: "power", Sources: []string{"nvml", "sim"},

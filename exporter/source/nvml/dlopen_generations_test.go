@@ -47,13 +47,13 @@ func TestGenerations(t *testing.T) {
 		links, processes int
 	}{
 		"450": {[4]int{94, 83, 44, 10}, 1 + 18, 1}, // MPS has a list of its own since R470
-		"535": {[4]int{138, 125, 220, 48}, 1 + 18 + 10, 2},
-		"550": {[4]int{161, 148, 220, 48}, 1 + 18 + 10, 2},
-		"570": {[4]int{170, 157, 726, 48}, 1 + 18 + 10, 2},
-		"580": {[4]int{178, 165, 756, 48}, 1 + 18 + 10, 2},
-		"590": {[4]int{180, 167, 756, 48}, 1 + 18 + 10, 2},
-		"595": {[4]int{182, 167, 810, 48}, 1 + 18 + 10, 2},
-		"610": {[4]int{183, 168, 810, 48}, 1 + 18 + 10, 2},
+		"535": {[4]int{140, 127, 220, 48}, 1 + 18 + 10, 2},
+		"550": {[4]int{163, 150, 220, 48}, 1 + 18 + 10, 2},
+		"570": {[4]int{172, 159, 726, 48}, 1 + 18 + 10, 2},
+		"580": {[4]int{180, 167, 756, 48}, 1 + 18 + 10, 2},
+		"590": {[4]int{182, 169, 756, 48}, 1 + 18 + 10, 2},
+		"595": {[4]int{184, 169, 810, 48}, 1 + 18 + 10, 2},
+		"610": {[4]int{185, 170, 810, 48}, 1 + 18 + 10, 2},
 	} {
 		t.Run(generation, func(t *testing.T) {
 			alone(t, fakenvml.Driver(generation), func(d driver) {
@@ -75,8 +75,8 @@ func TestGenerations(t *testing.T) {
 					first = d.read(devices[0])
 				}
 				got[0], unread = tally(telemetry.DeviceFamilies, first)
-				// NVML sets no such clock, has no such sensor and counts no such time but for some.
-				if !slices.Equal(unread, []string{"gpu.clock.application", "gpu.temperature", "gpu.throttle.time"}) {
+				// NVML sets no such clock, tells no such mean, has no such sensor and counts no such time but for some.
+				if !slices.Equal(unread, []string{"gpu.clock.application", "gpu.power.average", "gpu.temperature", "gpu.throttle.time"}) {
 					d.Errorf("nobody looked at %v", unread)
 				}
 				second := d.read(devices[1])

@@ -41,9 +41,9 @@ func memoryBefore(p *pass, out *telemetry.Memory) {
 	out.Reserved.Fail(metric.Unsupported)
 }
 
-// within refuses an answer whose parts are larger than the whole.
+// within refuses an answer whose whole is no size, or whose parts are larger than it.
 func within(why *metric.Reason, total uint64, parts ...uint64) *metric.Reason {
-	bad := total == 0
+	bad := total == 0 || !plausible(bytes, float64(total))
 	for _, n := range parts {
 		bad = bad || n > total
 	}

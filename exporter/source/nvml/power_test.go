@@ -15,12 +15,16 @@ import (
 // The parts of one number are told apart by its scope, and each is refused on its own.
 func TestPowerParts(t *testing.T) {
 	d := answering("GPU-0")
-	var parts [3]nvml.FieldValue
+	var parts, means [3]nvml.FieldValue
 	answer := d.GetFieldValuesFunc
 	d.GetFieldValuesFunc = func(values []nvml.FieldValue) nvml.Return {
 		ret := answer(values)
 		for i := range values {
 			switch v := &values[i]; v.FieldId {
+			case 185:
+				id, scope := v.FieldId, v.ScopeId
+				*v = means[scope]
+				v.FieldId, v.ScopeId = id, scope
 			case 186:
 				id, scope := v.FieldId, v.ScopeId
 				*v = parts[scope]
@@ -35,8 +39,11 @@ func TestPowerParts(t *testing.T) {
 	l.driver = "590.48.01"
 	const device, module, memory = telemetry.PowerDomainDevice, telemetry.PowerDomainModule, telemetry.PowerDomainMemory
 	parts = [3]nvml.FieldValue{valued(u32, 626260), failing(nvml.ERROR_NOT_SUPPORTED), failing(nvml.ERROR_INVALID_ARGUMENT)}
+	means = [3]nvml.FieldValue{valued(u32, 631950), failing(nvml.ERROR_NOT_SUPPORTED), valued(u32, 120_000)}
 	out, _ := readOnce(t, l)
 	want(t, "device", out.Power.Instant[device], 626.26)
+	want(t, "mean of a module that is none", out.Power.Average[module], metric.Unsupported)
+	want(t, "mean of a memory that has no instant", out.Power.Average[memory], 120.0)
 	want(t, "module of a board that has none", out.Power.Instant[module], metric.Unsupported)
 	want(t, "memory of a board that does not tell", out.Power.Instant[memory], metric.Unsupported)
 	want(t, "share of the peak current", out.Power.EdppMultiplier, 0.5)

@@ -72,6 +72,14 @@ var deviceFields = []field[telemetry.Device]{
 		to: func(x *telemetry.Device) *metric.Value { return &x.Power.Instant[telemetry.PowerDomainMemory] },
 	},
 	{
+		metric: "gpu.power.average", id: 185, part: 1, first: 535, scale: 0.001, unit: "W",
+		to: func(x *telemetry.Device) *metric.Value { return &x.Power.Average[telemetry.PowerDomainModule] },
+	},
+	{
+		metric: "gpu.power.average", id: 185, part: 2, first: 535, scale: 0.001, unit: "W",
+		to: func(x *telemetry.Device) *metric.Value { return &x.Power.Average[telemetry.PowerDomainMemory] },
+	},
+	{
 		metric: "gpu.power.edpp.multiplier", id: 274, first: 590, scale: 0.01, unit: "1",
 		to: func(x *telemetry.Device) *metric.Value { return &x.Power.EdppMultiplier },
 	},

@@ -165,7 +165,7 @@ static nvmlReturn_t fill(nvmlFieldValue_t *v, int gpu, const struct config *c) {
 	if (remaps && c->gpu[gpu].mig && c->gpu[gpu].instances) return NVML_ERROR_NOT_SUPPORTED;
 	enum reading what = r->what;
 	if (r->sort == POWER && v->scopeId) {
-		static const enum reading parts[] = {0, R_module_power, R_memory_power};
+		const enum reading parts[] = {0, R_module_power, r->what == R_power_average ? R_memory_power_average : R_memory_power};
 		if (v->scopeId > 2) return NVML_ERROR_INVALID_ARGUMENT;
 		what = parts[v->scopeId];
 	}

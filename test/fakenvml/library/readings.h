@@ -23,7 +23,7 @@
 #define METRICS(R) \
 	/* mW */ \
 	R(power, 300000, 10000) R(power_average, FOLLOW, 0) R(power_instant, FOLLOW, 0) R(module_power, NONE, 0) \
-	R(memory_power, NONE, 0) R(limit_min, 200000, 0) R(limit_max, 700000, 0) R(limit_default, 700000, 0) \
+	R(memory_power, NONE, 0) R(memory_power_average, NONE, 0) R(limit_min, 200000, 0) R(limit_max, 700000, 0) R(limit_default, 700000, 0) \
 	R(limit, 650000, 0) R(limit_requested, 650000, 0) \
 	/* degrees Celsius; tlimit are offsets to the slowdown */ \
 	R(temperature, 50, 1) R(memory_temperature, 60, 1) R(margin, 37, -1) R(shutdown, 92, 0) R(slowdown, 89, 0) \

@@ -107,7 +107,7 @@ static const struct {
 	{"clocks.applications.graphics", "applications_clocks/graphics_clock"}, {"clocks.applications.memory", "applications_clocks/mem_clock"},
 	{"fabric.state", "fabric/state"}, {"fabric.status", "fabric/status"}, {"fabric.cliqueId", "fabric/cliqueId"},
 	{"fabric.clusterUuid", "fabric/clusterUuid"}, {"platform.module_id", "platformInfo/module_id"},
-	{"module.power.draw.instant", "module_power_readings/instant_power_draw"}, {"protected_memory.total", "cc_protected_memory_usage/total"},
+	{"module.power.draw.instant", "module_power_readings/instant_power_draw"}, {"module.power.draw.average", "module_power_readings/average_power_draw"}, {"protected_memory.total", "cc_protected_memory_usage/total"},
 	{"protected_memory.used", "cc_protected_memory_usage/used"}, {"pcie.link.gen.current", "pci/pci_gpu_link_info/pcie_gen/current_link_gen"},
 	{"pcie.link.gen.max", "pci/pci_gpu_link_info/pcie_gen/max_link_gen"},
 	{"pcie.link.width.current", "pci/pci_gpu_link_info/link_widths/current_link_width"},

@@ -263,6 +263,8 @@ static void power(nvmlDevice_t d) {
 	limit(within, "max_power_limit", "power/max_limit", code, max);
 	if (old) return;
 	watts("gpu_memory_power_readings/instant_power_draw", field(d, NVML_FI_DEV_POWER_INSTANT, 2));
+	watts("gpu_memory_power_readings/average_power_draw", field(d, NVML_FI_DEV_POWER_AVERAGE, 2));
+	watts("module_power_readings/average_power_draw", field(d, NVML_FI_DEV_POWER_AVERAGE, 1));
 	watts("module_power_readings/instant_power_draw", field(d, NVML_FI_DEV_POWER_INSTANT, 1));
 	if (driver() < 590) return;
 	nvmlFieldValue_t v = field(d, 274, 0);
