@@ -13,10 +13,10 @@ import (
 // What is at the other end is asked when a link comes up, until it is told.
 func TestRemoteEnds(t *testing.T) {
 	d := linked(1, nil)
-	asked, ret, sort, bus := 0, nvml.SUCCESS, nvml.NVLINK_DEVICE_TYPE_SWITCH, "00000000:C1:00.0"
+	asked, ret, bus := 0, nvml.SUCCESS, "00000000:C1:00.0"
 	d.GetNvLinkRemoteDeviceTypeFunc = func(int) (nvml.IntNvLinkDeviceType, nvml.Return) {
 		asked++
-		return sort, ret
+		return nvml.NVLINK_DEVICE_TYPE_SWITCH, ret
 	}
 	d.GetNvLinkRemotePciInfoFunc = func(int) (nvml.PciInfo, nvml.Return) {
 		var p nvml.PciInfo
