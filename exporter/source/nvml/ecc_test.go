@@ -87,6 +87,7 @@ func TestSRAMErrors(t *testing.T) {
 func TestErrorsThatAreOff(t *testing.T) {
 	for off, call := range map[string]string{
 		"gpu.ecc.location.errors": "GetMemoryErrorCounterFunc0 0", "gpu.ecc.location.lifetime.errors": "GetMemoryErrorCounterFunc0 1",
+		"gpu.busy.time": "GetSamplesFunc",
 	} {
 		d := answering("GPU-0")
 		r, err := open(newFakeLibrary(d), config(), newArchive(), choose(func(d *metric.Desc) bool { return d.Name != off }))

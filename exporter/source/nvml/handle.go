@@ -138,11 +138,8 @@ func (h *handle) settle(p *pass, g *given) {
 	h.answers.absent = r.absent
 	h.fields = newBatch[telemetry.Device](uptime)
 	h.fields.add(r.chosen.device, r.major, 0, 0, func(*field[telemetry.Device]) bool { return true })
-	h.forget(now)
-	if r.chosen.groups["throttle"] {
-		h.reasons = supportedReasons(g.dev, r.lib)
-	}
 	h.links.begin(p)
+	h.forget(now)
 }
 
 // forget asks again for everything that was refused.
@@ -150,8 +147,11 @@ func (h *handle) forget(now time.Time) {
 	h.forgot = now
 	h.answers.forget()
 	h.fields.forget()
-	h.links.fields.forget()
+	h.links.forget()
 	h.fixed = fixed{}
+	if h.reader.chosen.groups["throttle"] {
+		h.reasons = supportedReasons(h.settled.dev, h.reader.lib)
+	}
 }
 
 // modes reads whether MIG is on, by which everything else goes: what the device can answer changes with it.

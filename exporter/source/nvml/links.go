@@ -15,7 +15,8 @@ import (
 // links are those of one device: NVLinks, its PCI Express and its connections chip to chip.
 type links struct {
 	all    []link
-	told   bool // the driver has said how many there are
+	n      [2]int // NVLinks, and connections chip to chip
+	told   bool   // the driver has said how many there are
 	fields batch[telemetry.Link]
 	slow   *throughput // nil: not asked for
 }
@@ -41,18 +42,29 @@ func (l *links) begin(p *pass) {
 	}
 }
 
-// find lists the links, of which there are none of a sort until the driver has told how many.
+// forget asks again for what was refused, and how many links there are.
+func (l *links) forget() {
+	l.told = false
+	l.fields.forget()
+}
+
+// find lists the links, of which there are none of a sort until the driver has told how many. A
+// board does not lose any.
 func (l *links) find(p *pass) {
-	nvlinks, toldNVLinks := count(p, nvml.FI_DEV_NVLINK_LINK_COUNT)
-	c2c, toldC2C := count(p, nvml.FI_DEV_C2C_LINK_COUNT)
-	l.told = toldNVLinks && toldC2C
-	if len(l.all) == 1+nvlinks+c2c {
+	before := l.n
+	l.told = true
+	for i, id := range [...]uint32{nvml.FI_DEV_NVLINK_LINK_COUNT, nvml.FI_DEV_C2C_LINK_COUNT} {
+		n, told := count(p, id)
+		l.n[i] = max(l.n[i], n)
+		l.told = l.told && told
+	}
+	if l.all != nil && l.n == before {
 		return
 	}
 	l.all, l.fields = nil, newBatch[telemetry.Link](uptime)
 	l.add(p, telemetry.LinkTypePCIE, 1)
-	l.add(p, telemetry.LinkTypeNvlink, nvlinks)
-	l.add(p, telemetry.LinkTypeC2c, c2c)
+	l.add(p, telemetry.LinkTypeNvlink, l.n[0])
+	l.add(p, telemetry.LinkTypeC2c, l.n[1])
 }
 
 // count reads how many links of a sort there are, and says whether the driver will not say otherwise.

@@ -236,4 +236,18 @@ func TestLinksToldLate(t *testing.T) {
 	if asked := d.asked["field 91"]; asked != 4 {
 		t.Errorf("the links were counted %d times, want 4", asked)
 	}
+	for _, s := range []struct {
+		what  string
+		value nvml.FieldValue
+		links int
+	}{
+		{"a board does not lose any", failing(nvml.ERROR_NOT_SUPPORTED), 4}, {"nor while it is at fault", failing(nvml.ERROR_TIMEOUT), 4},
+		{"a refusal was of a moment", valued(u32, 6), 6},
+	} {
+		d.fields(map[uint32]nvml.FieldValue{91: s.value, 165: valued(u32, 1), 170: failing(nvml.ERROR_NOT_SUPPORTED)})
+		n.turn(2 * forgetEvery)
+		if got := len(linksOf(n.read(h), nvlink)); got != s.links {
+			t.Errorf("%s: %d links, want %d", s.what, got, s.links)
+		}
+	}
 }

@@ -64,6 +64,18 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
+// Which causes a device can have is asked again when refusals are forgotten: it may not have been told.
+func TestThrottleToldLate(t *testing.T) {
+	d := answering("GPU-0")
+	d.GetSupportedClocksEventReasonsFunc = func() (uint64, nvml.Return) { return 0, nvml.ERROR_UNKNOWN }
+	n := started(t, newFakeLibrary(d))
+	h := n.list()[0]
+	want(t, "while it is not told", n.read(h).Throttle.Reason[telemetry.ThrottleCauseSWThermal], 0.)
+	d.GetSupportedClocksEventReasonsFunc = func() (uint64, nvml.Return) { return 0x5, nvml.SUCCESS }
+	n.turn(2 * forgetEvery)
+	want(t, "a cause it has not", n.read(h).Throttle.Reason[telemetry.ThrottleCauseSWThermal], metric.Unsupported)
+}
+
 func TestThrottleUnsupported(t *testing.T) {
 	d := answering("GPU-0")
 	d.GetSupportedClocksEventReasonsFunc = func() (uint64, nvml.Return) { return 0x5, nvml.SUCCESS }

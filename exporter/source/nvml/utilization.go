@@ -20,7 +20,9 @@ func utilization(p *pass, out *telemetry.Utilization) {
 	engine(p, &engines[telemetry.MediaEngineDecoder], askDecoder, dev.GetDecoderUtilization)
 	engine(p, &engines[telemetry.MediaEngineJPEG], askJPEG, dev.GetJpgUtilization)
 	engine(p, &engines[telemetry.MediaEngineOFA], askOFA, dev.GetOfaUtilization)
-	busyTime(p, &out.BusyTime)
+	if p.h.reader.chosen.metrics["gpu.busy.time"] {
+		busyTime(p, &out.BusyTime)
+	}
 }
 
 // engine reads one of the calls that also tell the length of the sample period.
