@@ -1,0 +1,207 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// Endpoint is a server that is asked over HTTPS.
+type Endpoint struct {
+	URL       string // https://10.0.0.7:10250
+	TokenFile string // bearer token, read anew when it is rotated; default: the service account's
+	CAFile    string // who signs the server's certificate; default: the service account's
+	Insecure  bool   // the certificate is not checked: a kubelet's is often signed by itself
+}
+
+// serviceAccount is where a pod finds the token and the authority of its cluster.
+const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount/"
+
+// mostBody is how much of one answer is read over HTTP, bytes.
+const mostBody = 64 << 20
+
+// errOutside is the failure of asking the API server of a cluster this process does not run in.
+var errOutside = errors.New("not in a pod: KUBERNETES_SERVICE_HOST is not set")
+
+// config is how client-go is to reach the endpoint.
+func (e Endpoint) config() (*rest.Config, error) {
+	if e.URL == "" {
+		host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+		if host == "" || port == "" {
+			return nil, errOutside
+		}
+		e.URL = "https://" + net.JoinHostPort(host, port)
+	}
+	if strings.HasPrefix(e.URL, "https://") { // a token is not sent in the clear unless somebody wants it
+		if e.TokenFile == "" {
+			e.TokenFile = serviceAccount + "token"
+		}
+		if e.CAFile == "" {
+			e.CAFile = serviceAccount + "ca.crt"
+		}
+	}
+	cfg := &rest.Config{
+		Host: e.URL, BearerTokenFile: e.TokenFile, UserAgent: "gpumeter",
+		TLSClientConfig: rest.TLSClientConfig{CAFile: e.CAFile, Insecure: e.Insecure},
+		QPS:             -1, // what is asked has its own pace
+		WarningHandler:  rest.NoWarnings{},
+		WrapTransport:   func(next http.RoundTripper) http.RoundTripper { return limited{next} },
+	}
+	if e.Insecure {
+		cfg.CAFile = ""
+	}
+	return cfg, nil
+}
+
+// cluster is the API server, reached when it is first needed.
+type cluster struct {
+	endpoint Endpoint
+	node     string
+}
+
+// client returns what asks for metadata.
+func (c *cluster) client() (metadata.Interface, error) {
+	cfg, err := c.endpoint.config()
+	if err != nil {
+		return nil, err
+	}
+	m, err := metadata.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: %w", err)
+	}
+	return m, nil
+}
+
+// httpClient returns what asks for anything else below the returned address.
+func (e Endpoint) httpClient() (*http.Client, string, error) {
+	cfg, err := e.config()
+	if err != nil {
+		return nil, "", err
+	}
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, "", fmt.Errorf("kubernetes: %w", err)
+	}
+	return client, cfg.Host, nil
+}
+
+// limited reads no more of an answer than is sensible. A watch has no end, and no limit.
+type limited struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := l.next.RoundTrip(r)
+	if err == nil && answer.Body != nil && !r.URL.Query().Has("watch") {
+		answer.Body = &limitedBody{answer.Body, mostBody}
+	}
+	return answer, err
+}
+
+type limitedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("kubernetes: %w: %d bytes", errTooLarge, mostBody)
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// get asks for a JSON document; the caller closes it.
+func get(ctx context.Context, client *http.Client, url string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: %w", err)
+	}
+	request.Header.Set("Accept", "application/json")
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: %w", err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		answer.Body.Close() //nolint:errcheck // it is not read
+		return nil, &refusal{url, answer.StatusCode}
+	}
+	return answer.Body, nil
+}
+
+// items calls f for each item of a list of Kubernetes', as it comes in: a list of pods is long, and one
+// item of no sense is no reason to forget the others.
+func items(r io.Reader, f func(raw json.RawMessage)) error {
+	d := json.NewDecoder(r)
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.Join(errList, err)
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return errors.Join(errList, err)
+		}
+		var raw json.RawMessage
+		if key != "items" {
+			if err := d.Decode(&raw); err != nil {
+				return errors.Join(errList, err)
+			}
+			continue
+		}
+		if t, err := d.Token(); err != nil || t == nil { // null: none
+			return err
+		} else if t != json.Delim('[') {
+			return errList
+		}
+		for d.More() {
+			if err := d.Decode(&raw); err != nil {
+				return errors.Join(errList, err)
+			}
+			f(raw)
+		}
+		if _, err := d.Token(); err != nil {
+			return errors.Join(errList, err)
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// errList is an answer that is not a list.
+var errList = errors.New("kubernetes: not a list in JSON")
+
+// refusal is an answer over HTTP that is not the one asked for.
+type refusal struct {
+	url    string
+	status int
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("%s answers %d %s", r.url, r.status, http.StatusText(r.status))
+}
+
+// reason of an HTTP status.
+func (r *refusal) reason() Reason {
+	switch r.status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return Denied
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable:
+		return Unsupported
+	case http.StatusGone:
+		return Expired
+	case http.StatusTooManyRequests:
+		return RateLimited
+	case http.StatusGatewayTimeout:
+		return Hanging
+	}
+	return Unavailable
+}

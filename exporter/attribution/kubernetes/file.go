@@ -1,0 +1,49 @@
+package kubernetes
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// watched is a file that is looked at now and then; a look costs one system call.
+type watched struct {
+	path string
+	last fs.FileInfo // nil: it was not there
+}
+
+// changed says whether the file is another, or has other contents, than at the last look.
+func (w *watched) changed() bool {
+	was := w.last
+	w.last = nil
+	if info, err := os.Stat(w.path); err == nil {
+		w.last = info
+	}
+	switch {
+	case was == nil || w.last == nil:
+		return (was == nil) != (w.last == nil)
+	case !os.SameFile(was, w.last):
+		return true
+	}
+	return !was.ModTime().Equal(w.last.ModTime()) || was.Size() != w.last.Size()
+}
+
+// readFile reads a file of no more than the limit.
+func readFile(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return readAll(f, path, most)
+}
+
+// readAll reads no more than the limit.
+func readAll(r io.Reader, name string, most int64) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(raw)) > most {
+		err = fmt.Errorf("%s: %w: %d bytes", name, errTooLarge, most)
+	}
+	return raw, err
+}
