@@ -157,10 +157,12 @@ func items(r io.Reader, f func(raw json.RawMessage)) error {
 			}
 			continue
 		}
-		if t, err := d.Token(); err != nil || t == nil { // null: none
-			return err
-		} else if t != json.Delim('[') {
-			return errList
+		t, err := d.Token()
+		if err != nil || t != nil && t != json.Delim('[') {
+			return errors.Join(errList, err)
+		}
+		if t == nil { // null: none
+			continue
 		}
 		for d.More() {
 			if err := d.Decode(&raw); err != nil {
@@ -172,8 +174,10 @@ func items(r io.Reader, f func(raw json.RawMessage)) error {
 			return errors.Join(errList, err)
 		}
 	}
-	_, err := d.Token()
-	return err
+	if _, err := d.Token(); err != nil {
+		return errors.Join(errList, err)
+	}
+	return nil
 }
 
 // errList is an answer that is not a list.

@@ -68,8 +68,6 @@ func why(err error) Reason {
 		return Unset
 	case errors.Is(err, errTooLarge):
 		return TooLarge
-	case errors.Is(err, errList):
-		return Broken
 	case errors.Is(err, fs.ErrNotExist), apierrors.IsNotFound(err):
 		return Missing
 	case errors.Is(err, fs.ErrPermission), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
@@ -85,6 +83,8 @@ func why(err error) Reason {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
 		errors.As(err, &timeout) && timeout.Timeout(), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 		return Hanging
+	case errors.Is(err, errList):
+		return Broken
 	}
 	return Unavailable
 }

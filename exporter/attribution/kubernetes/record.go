@@ -71,7 +71,7 @@ func (d *reader) pod(r *record) (*Pod, error) {
 		broken++
 	}
 	for i, c := range r.Containers {
-		if i == mostContainers || !isContainerName(c.Name) {
+		if i >= mostContainers || !isContainerName(c.Name) {
 			broken++
 			continue
 		}
