@@ -1,0 +1,207 @@
+package kubernetes
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func known(c *Client, name string) bool {
+	_, ok := c.Pod("ml", name)
+	return ok
+}
+
+func TestPodWatch(t *testing.T) {
+	a := newFakeAPI(t)
+	a.tell("ADDED", meta("web"))
+	c := apiClient(t, a)
+	until(t, "the pod is known", func() bool { return known(c, "web") })
+	p, _ := c.Pod("ml", "web")
+	if p.UID != "uid-web" || p.Labels["team"] != "a" || len(p.Labels) != 1 || p.Workload != (Owner{"Deployment", "web", "apps"}) || p.Queue != "gold" || !p.Created.Equal(time.Unix(1795219200, 0)) {
+		t.Errorf("%+v", p)
+	}
+	until(t, "it is watched", func() bool { return a.open.Load() == 1 })
+	a.tell("ADDED", meta("new"))
+	until(t, "a new pod is known", func() bool { return known(c, "new") })
+	changed := meta("new")
+	changed.Labels = map[string]string{"team": "b"}
+	a.tell("MODIFIED", changed)
+	until(t, "its new label is known", func() bool { p, _ := c.Pod("ml", "new"); return p.Labels["team"] == "b" })
+	before := c.Sources()[APIServer].Read
+	time.Sleep(time.Millisecond)
+	a.tell("BOOKMARK", metav1.PartialObjectMetadata{})
+	until(t, "a bookmark says that all is as before", func() bool { return c.Sources()[APIServer].Read.After(before) })
+	a.tell("DELETED", meta("new"))
+	until(t, "a pod that is gone is not known", func() bool { return !known(c, "new") })
+	if by, n, h := c.Pods(); by != APIServer || n != 1 || h.Reason != "" {
+		t.Errorf("%s, %d, %+v", by, n, h)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	const selector = "spec.nodeName=node-1,status.phase!=Succeeded,status.phase!=Failed"
+	for i, q := range a.asked {
+		if q.Get("fieldSelector") != selector {
+			t.Errorf("asked for %q", q.Get("fieldSelector"))
+		}
+		if rv := q.Get("resourceVersion"); i == 0 && rv != "0" || i == 1 && (rv != "101" || q.Get("allowWatchBookmarks") != "true") || q.Has("sendInitialEvents") {
+			t.Errorf("question %d: %v", i, q)
+		}
+	}
+	if a.connections.Load() > 2 || a.lists.Load() != 1 || a.watches.Load() != 1 { // one for pods, one for the node
+		t.Errorf("%d connections, %d lists, %d watches", a.connections.Load(), a.lists.Load(), a.watches.Load())
+	}
+}
+
+// A watch that ends is begun again where it was; one that is too late lists again.
+func TestPodWatchDisconnects(t *testing.T) {
+	a := newFakeAPI(t)
+	a.tell("ADDED", meta("web"))
+	c := apiClient(t, a)
+	for i := range 3 {
+		until(t, "it is watched", func() bool { return a.open.Load() == 1 })
+		name := fmt.Sprintf("new-%d", i)
+		a.tell("ADDED", meta(name))
+		until(t, "a new pod is known", func() bool { return known(c, name) })
+		a.disconnect()
+		until(t, "it is watched again", func() bool { return a.watches.Load() == int64(i+2) })
+	}
+	if a.lists.Load() != 1 {
+		t.Errorf("%d lists", a.lists.Load())
+	}
+	until(t, "it is watched", func() bool { return a.open.Load() == 1 })
+	before := c.Counts().Events
+	a.tell("BOOKMARK", metav1.PartialObjectMetadata{}) // client-go lists anew after a short watch without events
+	until(t, "the event is there", func() bool { return c.Counts().Events > before })
+	a.gone.Store(true)
+	a.disconnect()
+	a.mu.Lock()
+	delete(a.pods, "web") // nobody is told
+	a.mu.Unlock()
+	until(t, "the list shows that web is gone", func() bool { return !known(c, "web") })
+	until(t, "it is watched again", func() bool { return a.open.Load() == 1 })
+	n := c.Counts()
+	if n.Failures[APIServer][Expired] != 1 || a.lists.Load() != 2 || !known(c, "new-0") {
+		t.Errorf("%d lists, %+v", a.lists.Load(), n)
+	}
+}
+
+// The API server may be away for an hour: what was known stays, and its age shows.
+func TestPodWatchAway(t *testing.T) {
+	a := newFakeAPI(t)
+	a.tell("ADDED", meta("web"))
+	c := apiClient(t, a)
+	until(t, "it is watched", func() bool { return a.open.Load() == 1 })
+	read := c.Sources()[APIServer].Read
+	url := a.server.Listener.Addr().String()
+	a.disconnect()
+	a.server.CloseClientConnections()
+	a.server.Listener.Close()
+	until(t, "the server is away", func() bool { return c.Sources()[APIServer].Reason == Refused })
+	until(t, "it is tried again and again", func() bool { return c.Counts().Failures[APIServer][Refused] > 5 })
+	by, n, h := c.Pods()
+	if !known(c, "web") || by != APIServer || n != 1 || h.Read.Sub(read) > time.Second || h.Since.IsZero() || h.Err == "" {
+		t.Errorf("%s, %d, %+v", by, n, h)
+	}
+	again := newFakeAPIAt(t, a, url)
+	again.tell("ADDED", meta("later"))
+	until(t, "it is back", func() bool { return known(c, "later") })
+	if h := c.Sources()[APIServer]; h.Reason != "" {
+		t.Errorf("%+v", h)
+	}
+}
+
+// Without the right, or without a cluster, nobody is asked for long, and the reason says why.
+func TestPodWatchDenied(t *testing.T) {
+	a := newFakeAPI(t)
+	a.denied.Store(true)
+	c := apiClient(t, a)
+	until(t, "it is denied", func() bool { return c.Sources()[APIServer].Reason == Denied })
+	until(t, "the node is denied", func() bool { return c.Sources()[NodeFacts].Reason == Denied })
+	a.denied.Store(false)
+	a.tell("ADDED", meta("web"))
+	until(t, "the right was given", func() bool { return known(c, "web") && a.open.Load() == 1 })
+
+	a.denied.Store(true)
+	a.disconnect()
+	until(t, "the right was taken", func() bool { return c.Sources()[APIServer].Reason == Denied })
+	if !known(c, "web") {
+		t.Error("what was known is lost with the right")
+	}
+	for name, change := range map[string]func(*Config){
+		"no name of the node": func(c *Config) { c.Node = "" },
+		"not in a cluster":    func(c *Config) { c.API = Endpoint{} },
+	} {
+		c := apiClient(t, a, change)
+		until(t, name+" is the reason", func() bool { return c.Sources()[APIServer].Reason == Unset })
+	}
+	c = apiClient(t, a, func(c *Config) { c.API.CAFile = "/absent" })
+	until(t, "there is no authority", func() bool { return c.Sources()[APIServer].Reason == Missing })
+	if err := os.WriteFile(a.token, []byte("wrong"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.denied.Store(false)
+	c = apiClient(t, a)
+	until(t, "the token is wrong", func() bool { return c.Sources()[APIServer].Reason == Denied })
+}
+
+func TestNode(t *testing.T) {
+	a := newFakeAPI(t)
+	a.node = map[string]string{
+		"topology.kubernetes.io/region": "eu-1", "failure-domain.beta.kubernetes.io/region": "old", "topology.kubernetes.io/zone": "eu-1a",
+		"beta.kubernetes.io/instance-type": "p5.48xlarge", "other": "x",
+	}
+	c := apiClient(t, a)
+	until(t, "the node is known", func() bool { return c.Node().Zone != "" })
+	if got, want := c.Node(), (Node{Name: "node-1", Region: "eu-1", Zone: "eu-1a", InstanceType: "p5.48xlarge"}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if n := c.Counts().Asked[NodeFacts]; n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	c = apiClient(t, a, func(c *Config) { c.Node = "node-2" })
+	until(t, "there is no such node", func() bool { return c.Sources()[NodeFacts].Reason == Missing })
+	if got := c.Node(); got != (Node{Name: "node-2"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestReasons(t *testing.T) {
+	for want, err := range map[Reason]error{
+		Denied:      fmt.Errorf("x: %w", os.ErrPermission),
+		Missing:     fmt.Errorf("x: %w", os.ErrNotExist),
+		TooLarge:    fmt.Errorf("x: %w", errTooLarge),
+		Hanging:     fmt.Errorf("x: %w", os.ErrDeadlineExceeded),
+		RateLimited: &refusal{"u", http.StatusTooManyRequests},
+		Unsupported: &refusal{"u", http.StatusNotFound},
+		Expired:     &refusal{"u", http.StatusGone},
+		Starting:    &Error{PodResources, Starting, errors.New("x")},
+		Unavailable: errors.New("anything"),
+	} {
+		if got := why(err); got != want {
+			t.Errorf("%v: got %s, want %s", err, got, want)
+		}
+	}
+	for status, want := range map[int]Reason{401: Denied, 403: Denied, 405: Unsupported, 406: Unsupported, 504: Hanging, 500: Unavailable, 503: Unavailable} {
+		if got := why(&refusal{"u", status}); got != want {
+			t.Errorf("%d: got %s, want %s", status, got, want)
+		}
+	}
+	failed := func(code int32, reason metav1.StatusReason) error { s := failure(code, reason); return statusError(&s) }
+	for want, err := range map[Reason]error{
+		Expired: failed(410, metav1.StatusReasonGone), RateLimited: failed(429, metav1.StatusReasonTooManyRequests),
+		Denied: failed(401, metav1.StatusReasonUnauthorized), Missing: failed(404, metav1.StatusReasonNotFound),
+		Hanging: failed(504, metav1.StatusReasonTimeout), Unavailable: failed(500, metav1.StatusReasonInternalError),
+	} {
+		if got := why(err); got != want {
+			t.Errorf("%v: got %s, want %s", err, got, want)
+		}
+	}
+	if err := statusError(nil); err == nil {
+		t.Error("an event of no sense is no failure")
+	}
+}
