@@ -68,7 +68,7 @@ func (c *Client) provide(r *reader, missed <-chan struct{}) {
 		})
 		if cfg.Kubelet.URL != "" {
 			c.providers.providers = append(c.providers.providers, &kubeletPods{
-				endpoint: cfg.Kubelet, within: cfg.Timeout, every: kubeletEvery, reader: r, table: c.pods, counts: c.counts, health: c.health(KubeletHTTPS), missed: missed,
+				endpoint: cfg.Kubelet, within: cfg.Timeout, every: kubeletEvery, apart: listApart, reader: r, table: c.pods, counts: c.counts, health: c.health(KubeletHTTPS), missed: missed,
 			})
 		}
 	}

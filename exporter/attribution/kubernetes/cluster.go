@@ -54,7 +54,7 @@ func (e Endpoint) config() (*rest.Config, error) {
 		TLSClientConfig: rest.TLSClientConfig{CAFile: e.CAFile, Insecure: e.Insecure},
 		QPS:             -1, // what is asked has its own pace
 		WarningHandler:  rest.NoWarnings{},
-		WrapTransport:   func(next http.RoundTripper) http.RoundTripper { return limited{next} },
+		WrapTransport:   func(next http.RoundTripper) http.RoundTripper { return limited{next, mostBody} },
 	}
 	if e.Insecure {
 		cfg.CAFile = ""
@@ -95,13 +95,16 @@ func (e Endpoint) httpClient() (*http.Client, string, error) {
 }
 
 // limited reads no more of an answer than is sensible. A watch has no end, and no limit.
-type limited struct{ next http.RoundTripper }
+type limited struct {
+	next http.RoundTripper
+	most int64
+}
 
 // RoundTrip implements http.RoundTripper.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := l.next.RoundTrip(r)
 	if err == nil && answer.Body != nil && !r.URL.Query().Has("watch") {
-		answer.Body = &limitedBody{answer.Body, mostBody}
+		answer.Body = &limitedBody{answer.Body, l.most}
 	}
 	return answer, err
 }
@@ -113,7 +116,7 @@ type limitedBody struct {
 
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, fmt.Errorf("kubernetes: %w: %d bytes", errTooLarge, mostBody)
+		return 0, fmt.Errorf("kubernetes: %w", errTooLarge)
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)

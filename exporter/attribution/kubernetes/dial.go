@@ -3,7 +3,9 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -19,15 +21,20 @@ const mostReceived = 16 << 20
 // file, and redialled by itself, with growing and jittered pauses.
 type line struct {
 	*grpc.ClientConn
-	failed atomic.Pointer[error] // how the last try to connect went, nil when it went well
+	failed atomic.Pointer[error]       // how the last try to connect went, nil when it went well
+	file   atomic.Pointer[fs.FileInfo] // the socket when it was last connected to
+	made   atomic.Uint64               // how often it was connected to
 }
 
-// openLine prepares the connection; made is called for each that comes about.
-func openLine(socket string, made func()) (*line, error) {
+// openLine prepares the connection, which is made when it is first needed.
+func openLine(socket string) (*line, error) {
 	l := &line{}
 	conn, err := grpc.NewClient("passthrough:///localhost",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket's permissions are what protects it
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			if info, err := os.Stat(socket); err == nil {
+				l.file.Store(&info)
+			}
 			var d net.Dialer
 			c, err := d.DialContext(ctx, "unix", socket)
 			if err != nil {
@@ -35,7 +42,7 @@ func openLine(socket string, made func()) (*line, error) {
 				return nil, err
 			}
 			l.failed.Store(nil)
-			made()
+			l.made.Add(1)
 			return c, nil
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -60,4 +67,10 @@ func (l *line) why(err error) Reason {
 		dialled = *p
 	}
 	return whyCall(err, dialled)
+}
+
+// elsewhere says whether the socket is another file now than the one that was connected to.
+func (l *line) elsewhere(now fs.FileInfo) bool {
+	then := l.file.Load()
+	return then != nil && now != nil && !same(*then, now)
 }

@@ -20,13 +20,16 @@ func (w *watched) changed() bool {
 	if info, err := os.Stat(w.path); err == nil {
 		w.last = info
 	}
-	switch {
-	case was == nil || w.last == nil:
+	if was == nil || w.last == nil {
 		return (was == nil) != (w.last == nil)
-	case !os.SameFile(was, w.last):
-		return true
 	}
-	return !was.ModTime().Equal(w.last.ModTime()) || was.Size() != w.last.Size()
+	return !same(was, w.last)
+}
+
+// same says whether two looks saw the same file with the same contents. The number of a file that is
+// gone is soon another's, so its time counts too.
+func same(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
 // readFile reads a file of no more than the limit.

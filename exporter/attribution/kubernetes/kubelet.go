@@ -14,7 +14,8 @@ import (
 type kubeletPods struct {
 	endpoint Endpoint
 	within   time.Duration
-	every    time.Duration
+	every    time.Duration // between two lists, and up to half of it more
+	apart    time.Duration // at least, also when a pod is missed
 	reader   *reader
 	table    *table
 	counts   *counts
@@ -25,7 +26,7 @@ type kubeletPods struct {
 	url    string
 }
 
-// kubeletEvery is how often the kubelet is asked, and up to half of it more.
+// kubeletEvery is how often the kubelet is asked, seconds apart from what else asks it.
 const kubeletEvery = 15 * time.Second
 
 func (k *kubeletPods) state() *health { return k.health }
@@ -49,7 +50,7 @@ func (k *kubeletPods) run(ctx context.Context) {
 		} else {
 			told, tries = true, 0
 		}
-		if !sleep(ctx, listApart) { // also for those that are missed
+		if !sleep(ctx, k.apart) {
 			return
 		}
 		t := time.NewTimer(pause)

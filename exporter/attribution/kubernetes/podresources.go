@@ -38,6 +38,7 @@ type poller struct {
 	latest        atomic.Pointer[Holdings]
 
 	line    *line
+	made    uint64 // connections of the line so far
 	offers  map[Ref]int
 	offered time.Time // when offers were asked for
 	fails   int       // in a row
@@ -49,12 +50,14 @@ func (p *poller) run(ctx context.Context) {
 	p.socket.changed()
 	p.ledger.file.changed()
 	p.ledger.read()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
 		pause := p.every
 		if reason := p.poll(ctx); reason != "" {
 			pause = p.pause(reason)
 		}
-		if !p.wait(ctx, pause) {
+		if !p.wait(ctx, pause, look.C) {
 			return
 		}
 	}
@@ -72,10 +75,9 @@ func (p *poller) pause(r Reason) time.Duration {
 }
 
 // wait returns when it is time to poll; false: the context has ended.
-func (p *poller) wait(ctx context.Context, pause time.Duration) bool {
-	timer, look := time.NewTimer(pause), time.NewTicker(lookEvery)
+func (p *poller) wait(ctx context.Context, pause time.Duration, look <-chan time.Time) bool {
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
-	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -84,7 +86,7 @@ func (p *poller) wait(ctx context.Context, pause time.Duration) bool {
 			return true
 		case <-p.hint:
 			return true
-		case <-look.C:
+		case <-look:
 			if p.look() {
 				return true
 			}
@@ -95,8 +97,12 @@ func (p *poller) wait(ctx context.Context, pause time.Duration) bool {
 // look says whether the kubelet has started again, or has given devices away.
 func (p *poller) look() bool {
 	socket, checkpoint := p.socket.changed(), p.ledger.file.changed()
-	if socket {
-		p.hangUp() // the one behind the old file may be hanging
+	switch {
+	case !socket || p.line == nil:
+	case p.line.elsewhere(p.socket.last):
+		p.hangUp() // whoever is behind the old file may be hanging, and not go away
+	default:
+		p.line.ResetConnectBackoff()
 	}
 	if checkpoint {
 		p.ledger.read()
@@ -108,7 +114,7 @@ func (p *poller) look() bool {
 func (p *poller) hangUp() {
 	if p.line != nil {
 		p.line.Close() //nolint:errcheck // nothing is left to lose
-		p.line, p.offered = nil, time.Time{}
+		p.line = nil
 	}
 }
 
@@ -143,17 +149,21 @@ func (p *poller) poll(ctx context.Context) Reason {
 // ask puts the questions, each with its own deadline.
 func (p *poller) ask(ctx context.Context) ([]Holding, error) {
 	if p.line == nil {
-		line, err := openLine(p.socket.path, func() { p.counts.connections.Add(1) })
+		line, err := openLine(p.socket.path)
 		if err != nil {
 			return nil, &Error{PodResources, Broken, err}
 		}
-		p.line = line
+		p.line, p.made = line, 0
 	}
 	lister := podresources.NewPodResourcesListerClient(p.line)
 	p.counts.ask(PodResources)
 	limited, cancel := context.WithTimeout(ctx, p.within)
 	answer, err := lister.List(limited, &podresources.ListPodResourcesRequest{})
 	cancel()
+	if made := p.line.made.Load(); made != p.made {
+		p.counts.connections.Add(made - p.made)
+		p.made, p.offered = made, time.Time{}
+	}
 	if err != nil {
 		return nil, &Error{PodResources, p.line.why(err), err}
 	}

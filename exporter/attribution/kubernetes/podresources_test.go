@@ -200,6 +200,31 @@ func TestMute(t *testing.T) {
 	until(t, "it is known to hang", func() bool { return c.Holdings().Reason == Hanging })
 }
 
+// A kubelet that hangs is left for the one that has made the socket anew, and that one is asked again which
+// devices there are.
+func TestReplacedWhileHanging(t *testing.T) {
+	k := newFakeKubelet(t)
+	k.offers = offers(gpu, "GPU-"+id1+"::0")
+	k.holds(held("dev", "a", "c", gpu, "GPU-"+id1+"::0"))
+	c := clientOf(t, k.start())
+	until(t, "it is read", func() bool { return len(c.Holdings().All()) == 1 })
+	k.hangs()
+	until(t, "it hangs", func() bool { return c.Holdings().Reason == Hanging })
+	os.Rename(k.socket, k.socket+".old") // the old one lives on
+	next := newFakeKubelet(t)
+	next.socket = k.socket
+	next.offers = offers(gpu, "GPU-"+id1+"::0", "GPU-"+id1+"::1")
+	next.holds(held("dev", "b", "c", gpu, "GPU-"+id1+"::0"))
+	next.start()
+	until(t, "the new one tells", func() bool { h := c.Holdings(); return h.Reason == "" && h.All()[0].Pod == "b" })
+	if n := c.Holdings().All()[0].Replicas; n != 2 {
+		t.Errorf("%d replicas", n)
+	}
+	if n := c.Counts().Connections; n != 2 {
+		t.Errorf("%d connections", n)
+	}
+}
+
 // However often something asks for a poll, one question is open at a time, on one connection.
 func TestOneAtATime(t *testing.T) {
 	k := newFakeKubelet(t)

@@ -48,7 +48,7 @@ func (a *podsAPI) run(ctx context.Context) {
 		a.health.ill(why(err), err)
 		return
 	}
-	line, err := openLine(socket, func() {})
+	line, err := openLine(socket)
 	if err != nil {
 		a.health.ill(Broken, err)
 		return
