@@ -61,6 +61,7 @@ func TestStories(t *testing.T) {
 			"driver":   buildDriver(t),
 			"tell":     tell(t),
 			"stats":    stats(t),
+			"kubelet":  serveKubelet(t),
 		},
 	})
 }

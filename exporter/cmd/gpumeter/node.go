@@ -30,7 +30,7 @@ type node struct {
 	inventory *inventory.Inventory
 	on        func(*metric.Desc) bool
 	devices   deviceChoice
-	witness   func(context.Context) // asks in the background whose work is on the devices; nil: there is nothing to ask
+	witness   []func(context.Context) // ask in the background whose work is on the devices
 }
 
 // newNode puts the parts together; no device is read before the feed runs, and what was seen is not
@@ -68,9 +68,11 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	}
 	stages := []snapshot.Stage{}
 	if c.Attribution != "none" {
-		who := onHost(c, log)
-		if simulated {
-			who = onSimulated(tenants)
+		who := onSimulated(tenants)
+		if !simulated {
+			if who, err = onHost(c, log); err != nil {
+				return nil, err
+			}
 		}
 		stages = append(stages, newAttributor(c, who, log).Stage)
 		n.witness = who.run
@@ -95,8 +97,8 @@ func (n *node) run(ctx context.Context) {
 	var parts sync.WaitGroup
 	parts.Go(func() { n.feed.Run(ctx) })
 	parts.Go(func() { n.inventory.Run(ctx) })
-	if n.witness != nil {
-		parts.Go(func() { n.witness(ctx) })
+	for _, run := range n.witness {
+		parts.Go(func() { run(ctx) })
 	}
 	parts.Wait()
 }

@@ -20,7 +20,7 @@ import (
 type witnesses struct {
 	claims []func([]snapshot.Device) []attribution.Claim
 	place  func(pid int64) (attribution.Workload, string, bool)
-	run    func(context.Context) // what they do in the background; may be nil
+	run    []func(context.Context) // what they do in the background
 }
 
 // newAttributor says whose work is on the devices.
@@ -31,24 +31,35 @@ func newAttributor(c config.Node, who witnesses, log *slog.Logger) *attribution.
 }
 
 // onHost asks this machine.
-func onHost(c config.Node, log *slog.Logger) witnesses {
+func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
+	pods, err := newCluster(c, log)
+	if err != nil {
+		return witnesses{}, err
+	}
 	processes := &process.Locator{Proc: c.HostProc}
 	out := witnesses{place: func(pid int64) (attribution.Workload, string, bool) {
 		p, err := processes.Locate(pid)
 		if err != nil || p.Helper {
 			return attribution.Workload{}, "", false
 		}
+		if p.Pod != "" && p.Job == "" && p.SLUID == "" && pods != nil {
+			return podOf(pods, p)
+		}
 		w, how := workloadOf(p)
 		return w, how, w != attribution.Workload{}
 	}}
 	if c.SlurmJobMapping != "" {
 		mapping := &slurm.Directory{Path: c.SlurmJobMapping, Logger: log}
-		out.run = mapping.Run
+		out.run = append(out.run, mapping.Run)
 		out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim {
 			return jobClaims(mapping.Entries(), devices)
 		})
 	}
-	return out
+	if pods != nil {
+		out.run = append(out.run, pods.Run)
+		out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim { return podClaims(pods, devices) })
+	}
+	return out, nil
 }
 
 // jobClaims are what the prolog says each job was given. Jobs that share a GPU have equal shares of it.

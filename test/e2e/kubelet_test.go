@@ -1,0 +1,60 @@
+package e2e
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protojson"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+)
+
+// kubelet answers on a socket who holds what, as files tell it at that time.
+type kubelet struct {
+	podresources.UnimplementedPodResourcesListerServer
+	dir string
+}
+
+func (k kubelet) List(context.Context, *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
+	text, err := os.ReadFile(filepath.Join(k.dir, "list.json"))
+	if err != nil {
+		return nil, err
+	}
+	out := new(podresources.ListPodResourcesResponse)
+	return out, protojson.Unmarshal(text, out)
+}
+
+// GetAllocatableResources offers what another file tells.
+func (k kubelet) GetAllocatableResources(context.Context, *podresources.AllocatableResourcesRequest) (*podresources.AllocatableResourcesResponse, error) {
+	text, err := os.ReadFile(filepath.Join(k.dir, "offers.json"))
+	if err != nil {
+		return nil, err
+	}
+	out := new(podresources.AllocatableResourcesResponse)
+	return out, protojson.Unmarshal(text, out)
+}
+
+// serveKubelet starts one: `kubelet DIR` answers with what is in DIR/list.json, offers what is in
+// DIR/offers.json, has DIR/checkpoint.json, and puts its directory in $KUBELET.
+func serveKubelet(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		dir, err := os.MkdirTemp("", "kubelet") // a socket's path has at most 107 bytes
+		ts.Check(err)
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		ts.Check(os.MkdirAll(filepath.Join(dir, "pod-resources"), 0o700))
+		ts.Check(os.MkdirAll(filepath.Join(dir, "device-plugins"), 0o700))
+		from := ts.MkAbs(args[0])
+		ts.Check(os.Symlink(filepath.Join(from, "checkpoint.json"), filepath.Join(dir, "device-plugins", "kubelet_internal_checkpoint")))
+		l, err := net.Listen("unix", filepath.Join(dir, "pod-resources", "kubelet.sock"))
+		ts.Check(err)
+		server := grpc.NewServer()
+		podresources.RegisterPodResourcesListerServer(server, kubelet{dir: from})
+		go func() { _ = server.Serve(l) }()
+		ts.Defer(server.Stop)
+		ts.Setenv("KUBELET", dir)
+	}
+}
