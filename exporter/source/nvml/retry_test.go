@@ -14,7 +14,8 @@ func TestRetryInterval(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := config()
 			cfg.Retry = retry
-			r, err := open(newFakeLibrary(), cfg, newArchive(), everything())
+			l := newFakeLibrary()
+			r, err := open(l, cfg, newArchive(), everything())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -24,8 +25,8 @@ func TestRetryInterval(t *testing.T) {
 				want  int
 			}{{0, 0}, {0, 1}, {first - 1, 1}, {1, 2}, {2*first - 1, 2}, {1, 3}, {2 * first, 3}, {2 * first, 4}} {
 				time.Sleep(step.after)
-				if err := r.renew(); err != nil || r.renewals != step.want {
-					t.Errorf("retry %v, step %d: initialised anew %d times, want %d (%v)", retry, i, r.renewals, step.want, err)
+				if err := r.renew(); err != nil || l.inits-1 != step.want {
+					t.Errorf("retry %v, step %d: initialised anew %d times, want %d (%v)", retry, i, l.inits-1, step.want, err)
 				}
 			}
 		})
