@@ -100,7 +100,7 @@ func TestPodWatchAway(t *testing.T) {
 	url := a.server.Listener.Addr().String()
 	a.disconnect()
 	a.server.CloseClientConnections()
-	a.server.Listener.Close()
+	must(t, a.server.Listener.Close())
 	until(t, "the server is away", func() bool { return c.Sources()[APIServer].Reason == Refused })
 	until(t, "it is tried again and again", func() bool { return c.Counts().Failures[APIServer][Refused] > 5 })
 	by, n, h := c.Pods()

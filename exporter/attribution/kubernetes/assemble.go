@@ -14,6 +14,7 @@ type assembly struct {
 	told   func(Claim) (Attributes, bool)
 	offers map[Ref]int // replicas of each thing
 	list   []Holding
+	valid  map[string]bool // resources, of which there are few
 	broken int
 }
 
@@ -46,12 +47,12 @@ func (a *assembly) pod(p *podresources.PodResources) {
 // devices takes in what a device plugin gave.
 func (a *assembly) devices(h Holding, d *podresources.ContainerDevices) {
 	h.Resource = d.GetResourceName()
-	if !isResource(h.Resource) {
+	if !a.resource(h.Resource) {
 		a.broken++
 		return
 	}
 	for _, id := range d.GetDeviceIds() {
-		if !isRaw(id, longestID) {
+		if !isRaw(id) {
 			a.broken++
 			continue
 		}
@@ -72,7 +73,7 @@ func (a *assembly) claims(h Holding, d *podresources.DynamicResource) {
 	}
 	for _, r := range d.GetClaimResources() {
 		claim.Driver, claim.Pool, claim.Device, claim.Share = r.GetDriverName(), r.GetPoolName(), r.GetDeviceName(), r.GetShareId()
-		if !isPodName(claim.Driver) || !isRaw(claim.Pool, longestID) || claim.Device != "" && !isRaw(claim.Device, longestID) ||
+		if !isPodName(claim.Driver) || !isRaw(claim.Pool) || claim.Device != "" && !isRaw(claim.Device) ||
 			claim.Share != "" && !isUID(claim.Share) {
 			a.broken++
 			continue
@@ -87,6 +88,18 @@ func (a *assembly) claims(h Holding, d *podresources.DynamicResource) {
 		h.Ref.Shared = claim.Share != ""
 		a.add(h)
 	}
+}
+
+// resource says whether a resource's name is valid, and works it out once for each.
+func (a *assembly) resource(name string) bool {
+	valid, known := a.valid[name]
+	if !known {
+		valid = isResource(name)
+		if len(a.valid) < 256 {
+			a.valid[name] = valid
+		}
+	}
+	return valid
 }
 
 func (a *assembly) add(h Holding) {

@@ -80,7 +80,7 @@ func ledgerOf(t *testing.T) *ledger {
 	if err := log.complete(); err != nil {
 		t.Fatal(err)
 	}
-	return newLedger(filepath.Join(t.TempDir(), "checkpoint"), newHealth(Checkpoint, n, time.Now, log.Logger, Waiting), n)
+	return newLedger(filepath.Join(t.TempDir(), "checkpoint"), newHealth(Checkpoint, n, time.Now, log.Logger), n)
 }
 
 // A pod that came and went between two lists is counted, once.
@@ -182,7 +182,7 @@ func TestWatchedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	is("touched", true)
-	os.Remove(w.path)
+	must(t, os.Remove(w.path))
 	is("gone", true)
 	is("still gone", false)
 }

@@ -60,7 +60,7 @@ func New(cfg Config) (*Client, error) {
 // provide lists who may tell what pods are, in the order of what it costs the cluster.
 func (c *Client) provide(r *reader, missed <-chan struct{}) {
 	cfg := &c.cfg
-	c.providers = chooser{log: cfg.Logger, pause: respite}
+	c.providers = chooser{log: cfg.Logger, pause: respite, look: betterEvery}
 	if cfg.Metadata == MetadataAuto || cfg.Metadata == MetadataKubelet {
 		c.providers.better = cfg.KubeletPods
 		c.providers.providers = append(c.providers.providers, &podsAPI{
@@ -82,7 +82,7 @@ func (c *Client) provide(r *reader, missed <-chan struct{}) {
 
 // health makes the health of one source in use.
 func (c *Client) health(s Source) *health {
-	h := newHealth(s, c.counts, c.cfg.Now, c.cfg.Logger, Waiting)
+	h := newHealth(s, c.counts, c.cfg.Now, c.cfg.Logger)
 	c.healths = append(c.healths, h)
 	return h
 }

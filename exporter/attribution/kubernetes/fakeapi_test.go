@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -53,13 +55,14 @@ func newFakeAPIAt(t *testing.T, like *fakeAPI, address string) *fakeAPI {
 	}
 	a.first = a.version
 	a.server = httptest.NewUnstartedServer(a)
-	a.server.Listener.Close()
+	must(t, a.server.Listener.Close())
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.server.Listener = l
 	a.server.EnableHTTP2 = true
+	a.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that go away are what is tested
 	a.server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
 			a.connections.Add(1)
@@ -162,7 +165,9 @@ func (a *fakeAPI) watch(w http.ResponseWriter, r *http.Request) {
 	events := make(chan string, 100_000)
 	a.mu.Lock()
 	var since int
-	fmt.Sscan(r.URL.Query().Get("resourceVersion"), &since)
+	if _, err := fmt.Sscan(r.URL.Query().Get("resourceVersion"), &since); err != nil {
+		a.t.Errorf("a watch from nowhere: %v", r.URL.Query())
+	}
 	for _, e := range a.history[max(0, since-a.first):] {
 		events <- e
 	}
@@ -239,7 +244,7 @@ func apiTells(a *fakeAPI) func(*Config) {
 
 // quick shortens the pauses of what has not begun to run.
 func quick(c *Client) *Client {
-	c.providers.pause = func(int) time.Duration { return time.Millisecond }
+	c.providers.pause, c.providers.look = func(int) time.Duration { return time.Millisecond }, time.Millisecond
 	for _, p := range c.providers.providers {
 		if w, ok := p.(*podWatch); ok {
 			w.backoff.Duration, w.backoff.Cap = time.Millisecond, 20*time.Millisecond

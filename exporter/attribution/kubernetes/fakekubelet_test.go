@@ -48,7 +48,11 @@ func shortDir(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
 	return dir
 }
 
@@ -70,7 +74,12 @@ func (k *fakeKubelet) start() *fakeKubelet {
 	if k.podList != nil {
 		pods.RegisterPodsServer(k.server, k)
 	}
-	go k.server.Serve(counted{l, &k.connections})
+	server := k.server
+	go func() {
+		if err := server.Serve(counted{l, &k.connections}); err != nil {
+			k.t.Error(err)
+		}
+	}()
 	return k
 }
 

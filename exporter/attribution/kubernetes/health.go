@@ -26,8 +26,8 @@ type health struct {
 	is Health
 }
 
-func newHealth(s Source, c *counts, now func() time.Time, log *slog.Logger, first Reason) *health {
-	return &health{source: s, counts: c, now: now, log: log, is: Health{Reason: first, Since: now()}}
+func newHealth(s Source, c *counts, now func() time.Time, log *slog.Logger) *health {
+	return &health{source: s, counts: c, now: now, log: log, is: Health{Reason: Waiting, Since: now()}}
 }
 
 // well notes that the source answered.

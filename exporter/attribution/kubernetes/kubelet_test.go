@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -50,7 +51,7 @@ func TestKubeletHTTPS(t *testing.T) {
 			return
 		}
 		w.WriteHeader(int(status.Load()))
-		w.Write([]byte(*answer.Load()))
+		fmt.Fprint(w, *answer.Load())
 	}))
 	t.Cleanup(s.Close)
 	token := filepath.Join(t.TempDir(), "token")
@@ -95,7 +96,7 @@ func TestNoTokenInTheClear(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got := r.Header.Get("Authorization")
 		said.Store(&got)
-		w.Write([]byte(`{"items":[]}`))
+		fmt.Fprint(w, `{"items":[]}`)
 	}))
 	t.Cleanup(s.Close)
 	cfg, err := Endpoint{URL: s.URL}.config()
@@ -112,7 +113,7 @@ func TestNoTokenInTheClear(t *testing.T) {
 // No more of an answer is read than is sensible, and a watch is not cut off.
 func TestLimitedBody(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Write([]byte(strings.Repeat(" ", 1001)))
+		fmt.Fprint(w, strings.Repeat(" ", 1001))
 	}))
 	t.Cleanup(s.Close)
 	client := &http.Client{Transport: limited{http.DefaultTransport, 1000}}
@@ -122,7 +123,9 @@ func TestLimitedBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = readAll(answer.Body, "answer", 2000)
-		answer.Body.Close()
+		if err := answer.Body.Close(); err != nil {
+			t.Error(err)
+		}
 		if (err != nil) != fails || fails && why(err) != TooLarge {
 			t.Errorf("%s: %v", url, err)
 		}

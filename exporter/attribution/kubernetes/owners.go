@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -155,14 +156,7 @@ func isSchedule(s string, created time.Time) bool {
 
 // above are the owners above the nearest that labels tell, in rising order.
 func above(nearest Owner, labels map[string]string) []Owner {
-	kind := func(names ...string) bool {
-		for _, n := range names {
-			if nearest.Kind == n {
-				return true
-			}
-		}
-		return false
-	}
+	kind := func(names ...string) bool { return slices.Contains(names, nearest.Kind) }
 	switch {
 	case kind("Job") && nearest.Group == batch && labels["jobset.sigs.k8s.io/jobset-name"] != "":
 		return []Owner{{Kind: "JobSet", Name: labels["jobset.sigs.k8s.io/jobset-name"], Group: "jobset.x-k8s.io"}}

@@ -1,6 +1,9 @@
 package kubernetes
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Pod is what is known of a pod. It is never changed: what it refers to is shared.
 type Pod struct {
@@ -39,12 +42,9 @@ func (p *Pod) terminal() bool { return p.Phase == "Succeeded" || p.Phase == "Fai
 
 // Chain is for people: Job/train-0, JobSet/train.
 func (p *Pod) Chain() string {
-	out := ""
-	for i, o := range p.Owners {
-		if i > 0 {
-			out += ", "
-		}
-		out += o.Kind + "/" + o.Name
+	var out []string
+	for _, o := range p.Owners {
+		out = append(out, o.Kind+"/"+o.Name)
 	}
-	return out
+	return strings.Join(out, ", ")
 }

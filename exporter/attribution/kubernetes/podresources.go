@@ -123,8 +123,7 @@ func (p *poller) poll(ctx context.Context) Reason {
 	list, err := p.ask(ctx)
 	was := p.latest.Load()
 	next := &Holdings{Generation: was.Generation, Ended: was.Ended, list: was.list, of: was.of}
-	var failed *Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*Error](err); ok {
 		if ctx.Err() != nil {
 			return failed.Reason // we are ending; the kubelet has done nothing wrong
 		}
@@ -171,7 +170,7 @@ func (p *poller) ask(ctx context.Context) ([]Holding, error) {
 		p.offered = now
 		p.askOffers(ctx, lister)
 	}
-	a := assembly{uid: p.ledger.uid, told: p.told, offers: p.offers}
+	a := assembly{uid: p.ledger.uid, told: p.told, offers: p.offers, valid: map[string]bool{}}
 	for _, pod := range answer.GetPodResources() {
 		a.pod(pod)
 	}

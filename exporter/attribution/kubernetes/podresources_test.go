@@ -24,6 +24,13 @@ func offers(resource string, ids ...string) func() (*podresources.AllocatableRes
 	}
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestHoldings(t *testing.T) {
 	k := newFakeKubelet(t)
 	k.offers = offers(gpu, "GPU-"+id1+"::0", "GPU-"+id1+"::1", "GPU-"+id1+"::2", "GPU-"+id2+"::0")
@@ -106,7 +113,7 @@ func TestGeneration(t *testing.T) {
 func TestHostileHoldings(t *testing.T) {
 	k := newFakeKubelet(t)
 	good := held("dev", "good", "c", gpu, "GPU-"+id1)
-	good.Containers[0].Devices[0].DeviceIds = append(good.Containers[0].Devices[0].DeviceIds, "", "new\nline", strings.Repeat("x", longestID+1)) // 3
+	good.Containers[0].Devices[0].DeviceIds = append(good.Containers[0].Devices[0].DeviceIds, "", "new\nline", strings.Repeat("x", longestRaw+1)) // 3
 	good.Containers = append(good.Containers,
 		&podresources.ContainerResources{Name: "Bad_Name", Devices: good.Containers[0].Devices},                                  // 1
 		&podresources.ContainerResources{Name: "c2", Devices: []*podresources.ContainerDevices{{ResourceName: "no resource"}}},   // 1
@@ -134,7 +141,7 @@ func TestHostileHoldings(t *testing.T) {
 func TestKubeletTrouble(t *testing.T) {
 	k := newFakeKubelet(t)
 	k.holds(held("dev", "a", "c", gpu, "GPU-"+id1))
-	c := clientOf(t, k)
+	c := clientOf(t, k, func(c *Config) { c.Timeout = 3 * time.Second }) // the fake needs a while for 64 MiB
 	is := func(r Reason) {
 		t.Helper()
 		until(t, "the reason is "+string(r), func() bool { return c.Holdings().Reason == r })
@@ -167,13 +174,13 @@ func TestKubeletTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead.SetUnlinkOnClose(false)
-	dead.Close()
+	must(t, dead.Close())
 	is(Refused)
 	if got := who(c.Holdings()); len(got) != 1 {
 		t.Errorf("the last known is lost: %q", got)
 	}
 	age := c.Holdings().Read
-	os.Remove(k.socket)
+	must(t, os.Remove(k.socket))
 	k.holds(held("dev", "b", "c", gpu, "GPU-"+id1))
 	k.start()
 	is("")
@@ -195,7 +202,7 @@ func TestMute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(func() { must(t, l.Close()) })
 	c := clientOf(t, k)
 	until(t, "it is known to hang", func() bool { return c.Holdings().Reason == Hanging })
 }
@@ -210,7 +217,7 @@ func TestReplacedWhileHanging(t *testing.T) {
 	until(t, "it is read", func() bool { return len(c.Holdings().All()) == 1 })
 	k.hangs()
 	until(t, "it hangs", func() bool { return c.Holdings().Reason == Hanging })
-	os.Rename(k.socket, k.socket+".old") // the old one lives on
+	must(t, os.Rename(k.socket, k.socket+".old")) // the old one lives on
 	next := newFakeKubelet(t)
 	next.socket = k.socket
 	next.offers = offers(gpu, "GPU-"+id1+"::0", "GPU-"+id1+"::1")
@@ -249,7 +256,7 @@ func TestTooLargeIsNotRead(t *testing.T) {
 	k.start()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	c := clientOf(t, k, func(c *Config) { c.Poll = time.Hour })
+	c := clientOf(t, k, func(c *Config) { c.Poll, c.Timeout = time.Hour, 15*time.Second })
 	until(t, "it is too large", func() bool { return c.Holdings().Reason == TooLarge })
 	runtime.ReadMemStats(&after)
 	// The fake is in the same process: what it encodes and sends is counted too, and is about twice the answer.

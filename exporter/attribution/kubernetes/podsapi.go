@@ -79,15 +79,15 @@ func (a *podsAPI) run(ctx context.Context) {
 
 // socket is the first that is there.
 func (a *podsAPI) socket() (string, error) {
-	first := error(os.ErrNotExist)
+	last := os.ErrNotExist
 	for _, path := range a.sockets {
 		_, err := os.Stat(path)
 		if err == nil {
 			return path, nil
 		}
-		first = err
+		last = err
 	}
-	return "", first
+	return "", last
 }
 
 // list takes in all pods.

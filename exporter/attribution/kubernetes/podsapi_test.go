@@ -171,7 +171,7 @@ func TestChooser(t *testing.T) {
 	n := &counts{}
 	tab := newTable(n)
 	make1 := func(s Source) *fakeProvider {
-		return &fakeProvider{h: newHealth(s, n, time.Now, cfg.Logger, Waiting), table: tab, stop: make(chan struct{})}
+		return &fakeProvider{h: newHealth(s, n, time.Now, cfg.Logger), table: tab, stop: make(chan struct{})}
 	}
 	first, second := make1(KubeletPods), make1(APIServer)
 	var pauses atomic.Int64

@@ -20,8 +20,8 @@ type provider interface {
 const (
 	// Pauses after all providers have failed.
 	shortestRest, longestRest = 10 * time.Second, 10 * time.Minute
-	// comesUp is how often the sockets of a better provider are looked for while a worse one tells.
-	comesUp = time.Minute
+	// betterEvery is how often the sockets of a better provider are looked for while a worse one tells.
+	betterEvery = time.Minute
 )
 
 // chooser runs the first provider that works, in the order they are given.
@@ -30,14 +30,20 @@ type chooser struct {
 	better    []string // sockets for which, once they are there, it is worth starting over
 	log       *slog.Logger
 	pause     func(tries int) time.Duration // after all have failed
+	look      time.Duration                 // how often those sockets are looked for
 }
 
 // run ends with the context.
 func (c *chooser) run(ctx context.Context) {
 	for tries := 0; len(c.providers) > 0; tries++ {
+		there := present(c.better)
 		for at, p := range c.providers {
 			before := p.state().get().Read
-			c.tell(ctx, p, at > 0)
+			if at == 0 {
+				p.run(ctx)
+			} else {
+				c.tell(ctx, p, there)
+			}
 			if p.state().get().Read.After(before) {
 				tries = -1
 				break // it told, and no longer does: start over with the best
@@ -58,23 +64,21 @@ func respite(tries int) time.Duration {
 	return pause/2 + rand.N(pause/2)
 }
 
-// tell lets a provider run for as long as it tells and no better one has come up.
-func (c *chooser) tell(ctx context.Context, p provider, worse bool) {
+// tell lets a provider run for as long as it tells and no better one has come up, since there were so
+// many sockets of better ones.
+func (c *chooser) tell(ctx context.Context, p provider, there int) {
 	ctx, stop := context.WithCancel(ctx)
 	var looking sync.WaitGroup
 	defer looking.Wait()
 	defer stop()
-	if worse && len(c.better) > 0 {
-		there := present(c.better)
-		looking.Go(func() {
-			for sleep(ctx, comesUp) {
-				if present(c.better) > there {
-					c.log.Info("kubernetes: the kubelet has a Pods API now")
-					stop()
-				}
+	looking.Go(func() {
+		for len(c.better) > 0 && sleep(ctx, c.look) {
+			if present(c.better) > there {
+				c.log.Info("kubernetes: the kubelet has a Pods API now")
+				stop()
 			}
-		})
-	}
+		}
+	})
 	p.run(ctx)
 }
 

@@ -76,7 +76,7 @@ func (d *reader) pod(r *record) (*Pod, error) {
 			continue
 		}
 		c.ID = containerID(c.ID)
-		if c.Image != "" && !isRaw(c.Image, longestImage) {
+		if c.Image != "" && !isRaw(c.Image) {
 			c.Image, broken = "", broken+1
 		}
 		p.Containers = append(p.Containers, c)

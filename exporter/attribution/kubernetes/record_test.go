@@ -27,7 +27,7 @@ func corePod(name string) *core.Pod {
 			Annotations:       map[string]string{"note": "line 1\nline 2"},
 			OwnerReferences:   []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-7c9f8b5d4", UID: "x", Controller: &yes, BlockOwnerDeletion: &yes}},
 			Finalizers:        []string{"f"},
-			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")}}},
+			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1("{}")}},
 		},
 		Spec: core.PodSpec{
 			NodeName: "node-1", RestartPolicy: core.RestartPolicyOnFailure,

@@ -23,8 +23,8 @@ func ParseDRA(driver, device string) Ref {
 			}
 		}
 	case "gaudi.intel.com", "gpu.intel.com": // a bus address with dashes, and the PCI device id: 0000-0f-00-0-0x1020
-		if at := strings.Index(device, "-0x"); at >= 0 && strings.Count(device[:at], "-") == 3 {
-			domain, rest, _ := strings.Cut(device[:at], "-")
+		if where, _, ok := strings.Cut(device, "-0x"); ok && strings.Count(where, "-") == 3 {
+			domain, rest, _ := strings.Cut(where, "-")
 			bus, rest, _ := strings.Cut(rest, "-")
 			slot, function, _ := strings.Cut(rest, "-")
 			if s := domain + ":" + bus + ":" + slot + "." + function; address(s) {

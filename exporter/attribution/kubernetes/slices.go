@@ -190,7 +190,7 @@ func (b *sliceBook) slice(raw json.RawMessage, into map[deviceName]Attributes) {
 			Devices []json.RawMessage
 		}
 	}
-	if json.Unmarshal(raw, &s) != nil || !isPodName(s.Spec.Driver) || !isRaw(s.Spec.Pool.Name, longestID) {
+	if json.Unmarshal(raw, &s) != nil || !isPodName(s.Spec.Driver) || !isRaw(s.Spec.Pool.Name) {
 		b.counts.rejected.Add(1)
 		return
 	}
@@ -200,7 +200,7 @@ func (b *sliceBook) slice(raw json.RawMessage, into map[deviceName]Attributes) {
 			Attributes map[string]attribute
 			Basic      struct{ Attributes map[string]attribute } // v1beta1
 		}
-		if json.Unmarshal(raw, &d) != nil || !isRaw(d.Name, longestID) || len(into) >= mostDevices {
+		if json.Unmarshal(raw, &d) != nil || !isRaw(d.Name) || len(into) >= mostDevices {
 			b.counts.rejected.Add(1)
 			continue
 		}
@@ -219,7 +219,7 @@ func attributesOf(driver string, all map[string]attribute) Attributes {
 		if !qualified {
 			domain, own = driver, name
 		}
-		if domain != driver && domain != "resource.kubernetes.io" || !isRaw(value.String, longestID) {
+		if domain != driver && domain != "resource.kubernetes.io" || !isRaw(value.String) {
 			continue
 		}
 		switch own {

@@ -126,7 +126,7 @@ func TestEndings(t *testing.T) {
 	if err := cfg.complete(); err != nil {
 		t.Fatal(err)
 	}
-	tab, teller := newTable(n), newHealth(APIServer, n, clock, cfg.Logger, Waiting)
+	tab, teller := newTable(n), newHealth(APIServer, n, clock, cfg.Logger)
 	e := &endings{pods: tab, now: clock, counts: n}
 	holding := func(pod, uid string) Holding { return Holding{Namespace: "ns", Pod: pod, UID: uid} }
 	is := func(what string, left int, unheard bool, want ...Holding) {

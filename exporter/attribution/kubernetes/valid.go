@@ -12,8 +12,7 @@ import (
 const (
 	longestName      = 253
 	longestResource  = 317
-	longestID        = 512
-	longestImage     = 512
+	longestRaw       = 512
 	longestUID       = 64
 	containerIDBytes = 64
 )
@@ -51,8 +50,8 @@ func isOwner(o Owner) bool {
 func isUID(s string) bool { return len(s) <= longestUID && words(s, "-") }
 
 // isRaw says whether an id, or an image, can be shown: it is of no known form, and yet not any bytes.
-func isRaw(s string, most int) bool {
-	return s != "" && len(s) <= most && !strings.ContainsFunc(s, func(c rune) bool { return c == utf8.RuneError || !unicode.IsPrint(c) })
+func isRaw(s string) bool {
+	return s != "" && len(s) <= longestRaw && !strings.ContainsFunc(s, func(c rune) bool { return c == utf8.RuneError || !unicode.IsPrint(c) })
 }
 
 // words says whether a string is of ASCII letters, digits and some more, and not empty.
