@@ -43,10 +43,10 @@ func bankRows() []row {
 }
 
 var fabric = []row{
-	{ours: "gpu_fabric_state?gpu_fabric_state", theirs: "fabric/state", csv: "fabric.state", word: true, as: snake, since: 550},
-	{ours: "gpu_fabric_error", theirs: "fabric/status", csv: "fabric.status", zero: "Success", when: "fabric/state=Completed", since: 550},
-	{ours: "gpu_fabric_info@gpu_fabric_clique", theirs: "fabric/cliqueId", csv: "fabric.cliqueId", word: true, when: "fabric/state=Completed", since: 550},
-	{ours: "gpu_fabric_info@gpu_fabric_cluster", theirs: "fabric/clusterUuid", csv: "fabric.clusterUuid", word: true, as: strings.ToLower, when: "fabric/state=Completed", since: 550},
+	{ours: "gpu_fabric_state?gpu_fabric_state", theirs: "fabric/state", csv: "fabric.state", word: true, as: snake, since: 525},
+	{ours: "gpu_fabric_error", theirs: "fabric/status", csv: "fabric.status", zero: "Success", when: "fabric/state=Completed", since: 525},
+	{ours: "gpu_fabric_info@gpu_fabric_clique", theirs: "fabric/cliqueId", csv: "fabric.cliqueId", word: true, when: "fabric/state=Completed", since: 525},
+	{ours: "gpu_fabric_info@gpu_fabric_cluster", theirs: "fabric/clusterUuid", csv: "fabric.clusterUuid", word: true, as: strings.ToLower, when: "fabric/state=Completed", since: 525},
 	{ours: "gpu_fabric_health?gpu_fabric_health", theirs: "fabric/health/summary", word: true, as: first, since: 580},
 	{ours: "gpu_fabric_fault{gpu_fabric_fault=degraded_bandwidth}", theirs: "fabric/health/bandwidth", zero: "Full", since: 550},
 	{ours: "gpu_fabric_fault{gpu_fabric_fault=route_recovery}", theirs: "fabric/health/route_recovery_in_progress", since: 550},

@@ -41,6 +41,7 @@ type device interface {
 	TemperatureV1() (nvml.Temperature, nvml.Return)
 	FabricV3() (nvml.GpuFabricInfo_v3, nvml.Return)
 	FabricV2() (nvml.GpuFabricInfo_v2, nvml.Return)
+	GetGpuFabricInfo() (nvml.GpuFabricInfo, nvml.Return)
 	C2CModeV1() (nvml.C2cModeInfo_v1, nvml.Return)
 	GpmSupportV1() (nvml.GpmSupport, nvml.Return)
 }

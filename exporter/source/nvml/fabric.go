@@ -42,6 +42,11 @@ func fabric(p *pass, out *telemetry.Fabric) {
 			State: before.State, HealthMask: before.HealthMask,
 		}
 	}
+	if why == metric.Unsupported { // of a driver before R550, which tells no health
+		var first nvml.GpuFabricInfo
+		first, why = call(p, askFabricState, 0, p.dev.GetGpuFabricInfo)
+		f = nvml.GpuFabricInfo_v3{ClusterUuid: first.ClusterUuid, Status: first.Status, CliqueId: first.CliqueId, State: first.State}
+	}
 	if why == nil && int(f.State) >= len(out.State) {
 		why = metric.Implausible
 	}

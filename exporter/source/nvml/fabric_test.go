@@ -168,6 +168,28 @@ func TestFabricBefore(t *testing.T) {
 	}
 }
 
+// A driver before R550 has a call that tells no health.
+func TestFabricOfOldDriver(t *testing.T) {
+	d := answering("GPU-0")
+	d.GetGpuFabricInfoFunc = func() (nvml.GpuFabricInfo, nvml.Return) {
+		return nvml.GpuFabricInfo{State: nvml.GPU_FABRIC_STATE_COMPLETED, CliqueId: 5}, nvml.SUCCESS
+	}
+	l := newFakeLibrary(d)
+	l.missing = []string{"nvmlDeviceGetGpuFabricInfoV"}
+	n := started(t, l)
+	out := n.read(n.list()[0]).Fabric
+	want(t, "joined", out.State[telemetry.FabricStateCompleted], 1.)
+	want(t, "failed", out.Error, 0.)
+	want(t, "degraded", out.Fault[telemetry.FabricFaultDegradedBandwidth], metric.Unsupported)
+	want(t, "health", out.Health[telemetry.FabricHealthHealthy], metric.Unsupported)
+	if len(out.Info) != 1 || out.Info[0].Labels.Get("gpu_fabric_clique") != "5" {
+		t.Errorf("joined %+v", out.Info)
+	}
+	if asked := d.asked["GetGpuFabricInfoVFunc3"] + d.asked["GetGpuFabricInfoVFunc2"]; asked != 0 {
+		t.Errorf("asked %d times by a call the driver does not have", asked)
+	}
+}
+
 // The labels are made once, and again when the device joins another fabric.
 func TestFabricInfo(t *testing.T) {
 	d := answering("GPU-0")

@@ -61,6 +61,7 @@ const (
 	askThroughput
 	askRemote
 	askFabric
+	askFabricState
 	askC2C
 	askInstance
 	askAttributes
@@ -120,6 +121,7 @@ var symbols = [questions]string{
 	askThroughput:        "nvmlDeviceGetPcieThroughput",
 	askRemote:            "nvmlDeviceGetNvLinkRemoteDeviceType",
 	askFabric:            "nvmlDeviceGetGpuFabricInfoV",
+	askFabricState:       "nvmlDeviceGetGpuFabricInfo",
 	askC2C:               "nvmlDeviceGetC2cModeInfoV",
 	askInstance:          "nvmlDeviceGetMigDeviceHandleByIndex",
 	askAttributes:        "nvmlDeviceGetAttributes_v2|nvmlDeviceGetAttributes",

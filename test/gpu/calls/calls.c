@@ -98,6 +98,7 @@ static const struct call {
 	{"nvmlDeviceGetPcieThroughput", BACKGROUND, NUMBER_OUT},
 	{"nvmlDeviceGetNvLinkRemoteDeviceType", SCRAPE, NUMBER_OUT},
 	{"nvmlDeviceGetGpuFabricInfoV", SCRAPE, STRUCT, 40, 3},
+	{"nvmlDeviceGetGpuFabricInfo", SCRAPE, OUT},
 	{"nvmlDeviceGetC2cModeInfoV", SCRAPE, OUT},
 	{"nvmlDeviceGetMigDeviceHandleByIndex", SCRAPE, INSTANCE},
 	{"nvmlDeviceGetAttributes_v2|nvmlDeviceGetAttributes", SCRAPE, OF_INSTANCE},

@@ -13,6 +13,12 @@ void tell_fabric(nvmlDevice_t d) {
 		f.version = nvmlGpuFabricInfo_v2;
 		code = CALL(nvmlDeviceGetGpuFabricInfoV, d, (void *)&f);
 	}
+	if (code == NVML_ERROR_FUNCTION_NOT_FOUND) { // before R550
+		nvmlGpuFabricInfo_t first = {0};
+		code = CALL(nvmlDeviceGetGpuFabricInfo, d, &first);
+		f.state = first.state, f.status = first.status, f.cliqueId = first.cliqueId;
+		memcpy(f.clusterUuid, first.clusterUuid, sizeof f.clusterUuid);
+	}
 	const unsigned int mask = f.healthMask, configured = mask >> NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_INCORRECT_CONFIGURATION & 15;
 	char cluster[40] = "";
 	for (int i = 0; i < 16; i++) sprintf(cluster + strlen(cluster), "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", f.clusterUuid[i]);
