@@ -55,7 +55,7 @@ func steady(t *testing.T, change map[string]func(seconds float64) any) []sample 
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, sample{start.Add(time.Duration(s * float64(time.Second))), p})
+		out = append(out, sample{start.Add(time.Duration(s * float64(time.Second))), 0, p})
 	}
 	return out
 }

@@ -10,9 +10,10 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// sample is a page and when it was fetched.
+// sample is a page and when it was fetched: the devices were read at some time while that took.
 type sample struct {
 	at   time.Time
+	took time.Duration
 	page page
 }
 
@@ -26,7 +27,8 @@ func watch(t testing.TB, s *server, period, length time.Duration) []sample {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, sample{asked.Add(time.Since(asked) / 2), p})
+		took := time.Since(asked)
+		out = append(out, sample{asked.Add(took / 2), took, p})
 	}
 	return out
 }
@@ -45,6 +47,11 @@ type window struct {
 
 func (w window) seconds() float64 {
 	return w.samples[len(w.samples)-1].at.Sub(w.samples[0].at).Seconds()
+}
+
+// unsure is the share of the window that may lie outside of what the counters counted, or be missing.
+func (w window) unsure() float64 {
+	return (w.samples[0].took + w.samples[len(w.samples)-1].took).Seconds() / 2 / w.seconds()
 }
 
 // mean is that of a gauge over time; there says that every sample has it.
@@ -104,7 +111,7 @@ func (w window) energy() []check {
 	if !counted || !measured {
 		return nil
 	}
-	return []check{w.close("energy counted, against power", rate, draw, max(powerFloor, powerShare*draw), " W")}
+	return []check{w.close("energy counted, against power", rate, draw, max(powerFloor, powerShare*draw)+w.unsure()*draw, " W")}
 }
 
 // busy compares how fast busy time grows with the utilization, and the engine's with that.
@@ -113,10 +120,10 @@ func (w window) busy() []check {
 	rate, counted := w.rate("gpu_busy_time_seconds_total")
 	use, measured := w.mean("gpu_utilization_ratio")
 	if counted && measured {
-		out = append(out, w.close("busy time counted, against utilization", rate, use, busySlack+edge/w.seconds(), ""))
+		out = append(out, w.close("busy time counted, against utilization", rate, use, busySlack+edge/w.seconds()+w.unsure(), ""))
 	}
 	engine, profiled := w.rate("gpu_gr_engine_active_time_seconds_total")
-	if slack := busySlack + gpmPeriod/w.seconds(); counted && profiled && slack < .5 { // else it says nothing
+	if slack := busySlack + gpmPeriod/w.seconds() + w.unsure(); counted && profiled && slack < .5 { // else it says nothing
 		out = append(out, w.close("engine's active time, against busy time", engine, rate, slack, ""))
 	}
 	return out
@@ -132,12 +139,13 @@ func (w window) throttled() []check {
 		if !told {
 			continue
 		}
-		low, high := 0., 1+edge/w.seconds()
+		edge := edge/w.seconds() + w.unsure()
+		low, high := 0., 1+edge
 		switch held {
 		case 0:
-			high = .3 + edge/w.seconds() // it may hold between two samples
+			high = .3 + edge // it may hold between two samples
 		case 1:
-			low = .5 - edge/w.seconds()
+			low = .5 - edge
 		}
 		out = append(out, check{
 			w.uuid, "time throttled by " + cause + ", which held in a share of " + show3(held), show3(rate),
