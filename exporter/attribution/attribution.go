@@ -46,7 +46,7 @@ type Use struct {
 	PID    int64
 	Memory metric.Value // bytes
 	Busy   metric.Value // seconds so far
-	How    string
+	How    string       // how its workload was found, or why it was not
 }
 
 // Owner is who holds a thing. Allocation beats processes: a monitoring process on an allocated

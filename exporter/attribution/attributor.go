@@ -16,7 +16,8 @@ import (
 type Config struct {
 	// Claims are who was given what, from memory: it is asked for every picture.
 	Claims []func([]snapshot.Device) []Claim
-	// Place says whose work a process of the host does, and how that was found; false when nobody knows.
+	// Place says whose work a process of the host does, and how that was found; false when nobody knows,
+	// and then why.
 	Place func(pid int64) (Workload, string, bool)
 	Hold  time.Duration // from its first sight for which a workload's counts are told as 0; default 30 s
 	Keep  time.Duration // after its end for which its series stay; default 10 min
@@ -55,6 +56,7 @@ type process struct {
 type result struct {
 	owners map[Thing]Owner
 	list   []Owner
+	seen   map[string]sight // by UUID of the device
 }
 
 // New returns an attributor that has seen nothing.
@@ -69,7 +71,7 @@ func New(cfg Config) *Attributor {
 		cfg.Limit = 1000
 	}
 	if cfg.Place == nil {
-		cfg.Place = func(int64) (Workload, string, bool) { return Workload{}, "", false }
+		cfg.Place = func(int64) (Workload, string, bool) { return Workload{}, "nobody is asked", false }
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -99,7 +101,7 @@ func (a *Attributor) take(s *snapshot.Snapshot) {
 	}
 	a.last = s.Taken
 	claims := a.claims(s.Devices)
-	a.result = result{owners: map[Thing]Owner{}}
+	a.result = result{owners: map[Thing]Owner{}, seen: map[string]sight{}}
 	busy := map[process]float64{}
 	for i := range s.Devices {
 		a.device(&s.Devices[i], claims, seconds, busy)
@@ -123,6 +125,7 @@ func (a *Attributor) device(d *snapshot.Device, claims []Claim, seconds float64,
 		return // a device nobody has met yet is nobody's
 	}
 	uses := a.uses(d)
+	a.result.seen[uuid] = sightOf(d, uses)
 	b := a.rest[uuid]
 	if b == nil {
 		b = new(baseline)
@@ -158,7 +161,7 @@ func (a *Attributor) uses(d *snapshot.Device) []Use {
 		}
 		w, how, ok := a.cfg.Place(pid)
 		if !ok {
-			w, how = unattributed, ""
+			w = unattributed
 		}
 		out = append(out, Use{
 			Thing: Thing{d.Identity.UUID, p.Labels.Get("gpu_partition_uuid")}, Workload: w, PID: pid, How: how,

@@ -11,6 +11,7 @@ type Config struct {
 
 	Serve      Serve      `cmd:"" default:"withargs" help:"Serve metrics over HTTP (the default)."`
 	Once       Once       `cmd:"" help:"Read the node once and print what it says."`
+	Doctor     Doctor     `cmd:"" help:"Say for each device whose it is, how that is known, and what to change where it is not."`
 	Spec       Spec       `cmd:"" help:"Print what metrics mean: type, unit, labels, who reads them."`
 	Completion Completing `cmd:"" help:"Print the script that completes commands and flags in a shell."`
 	Version    Version    `cmd:"" help:"Print the version and leave."`
@@ -65,6 +66,7 @@ type Web struct {
 	ListenAddress   []string `default:":9450" help:"Addresses to listen on; repeatable."`
 	SystemdSocket   bool     `help:"Use systemd's socket activation instead of listen addresses."`
 	EnableLifecycle bool     `help:"Let go of the devices at a POST to /-/release, and take them back at /-/acquire; so do SIGUSR1 and SIGUSR2."`
+	EnableDebug     bool     `help:"Answer /debug/attribution to other machines too; it names pods, jobs and processes."`
 	ConfigFile      string   `name:"config.file" placeholder:"FILE" help:"TLS, client certificates and basic authentication, as Prometheus' exporter toolkit reads them."`
 }
 
@@ -72,6 +74,14 @@ type Web struct {
 type Once struct {
 	Node   `embed:""`
 	Format string `enum:"table,json,prometheus" default:"table" env:"-" help:"Print as ${enum}."`
+}
+
+// Doctor are the settings of the doctor command.
+type Doctor struct {
+	Node   `embed:""`
+	URL    string        `name:"url" env:"-" placeholder:"URL" help:"Ask the exporter that runs there, such as http://localhost:9450, instead of looking for itself."`
+	Wait   time.Duration `default:"5s" env:"-" help:"Look after this long, though somebody who is asked has not answered yet."`
+	Format string        `enum:"text,json" default:"text" env:"-" help:"Print as ${enum}."`
 }
 
 // Spec are the settings of the spec command.

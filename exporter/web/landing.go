@@ -30,7 +30,7 @@ func (c Config) landing(w http.ResponseWriter, r *http.Request) {
 	var b strings.Builder
 	b.WriteString(landingHead)
 	b.WriteString("<h1>gpumeter " + html.EscapeString(c.Version) + "</h1>\n")
-	b.WriteString(`<p><a href="metrics">metrics</a> · <a href="readyz">how the sources are</a> · <a href="healthz">health</a></p>` + "\n")
+	b.WriteString(`<p><a href="metrics">metrics</a> · <a href="readyz">how the sources are</a> · <a href="healthz">health</a> · <a href="debug/attribution">whose work it is</a></p>` + "\n")
 	released := c.Feed.Released()
 	if notice := releaseNotice(released); notice != "" {
 		if len(released.Holding) > 0 {

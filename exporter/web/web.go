@@ -26,10 +26,13 @@ type Feed interface {
 
 // Config says what is served.
 type Config struct {
-	Feed      Feed
-	Metrics   http.Handler // answers /metrics
-	Version   string
-	Lifecycle bool // /-/release and /-/acquire are answered
+	Feed    Feed
+	Metrics http.Handler // answers /metrics
+	// Attribution answers /debug/attribution: this machine alone, unless Debug.
+	Attribution http.Handler
+	Version     string
+	Lifecycle   bool // /-/release and /-/acquire are answered
+	Debug       bool // debug endpoints answer other machines too
 }
 
 // NewHandler returns the routes.
@@ -39,6 +42,7 @@ func NewHandler(c Config) http.Handler {
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", c.readyz)
 	mux.HandleFunc("GET /{$}", c.landing)
+	mux.Handle("GET /debug/attribution", c.debug(c.Attribution))
 	c.lifecycle(mux)
 	return mux
 }

@@ -56,6 +56,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 			c.Log.Level = "warn"
 		}
 		return once(c.Once, stdout, newLogger(c.Log, stderr))
+	case "doctor":
+		if c.Log.Level == "info" {
+			c.Log.Level = "error" // the report tells of what goes wrong
+		}
+		return examine(c.Doctor, stdout, newLogger(c.Log, stderr))
 	default:
 		return serve(c.Serve, newLogger(c.Log, stderr))
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/inventory"
 	"github.com/gpumeter/gpumeter/exporter/metric"
@@ -30,7 +31,9 @@ type node struct {
 	inventory *inventory.Inventory
 	on        func(*metric.Desc) bool
 	devices   deviceChoice
-	witness   []func(context.Context) // ask in the background whose work is on the devices
+
+	attributor *attribution.Attributor // nil: nobody is asked whose work it is
+	who        witnesses
 }
 
 // newNode puts the parts together; no device is read before the feed runs, and what was seen is not
@@ -68,18 +71,18 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	}
 	stages := []snapshot.Stage{}
 	if c.Attribution != "none" {
-		who := onSimulated(tenants)
+		n.who = onSimulated(tenants)
 		if !simulated {
-			if who, err = onHost(c, log); err != nil {
+			if n.who, err = onHost(c, log); err != nil {
 				return nil, err
 			}
 		}
-		stages = append(stages, newAttributor(c, who, log).Stage)
-		n.witness = who.run
+		n.attributor = newAttributor(c, n.who, log)
+		stages = append(stages, n.attributor.Stage)
 	}
 	n.feed = snapshot.NewFeed(snapshot.Config{
 		Sources:  needed(sources, on),
-		Stages:   append(stages, self.New(self.Config{Build: build(), StateFaults: kept.Faults}).Stage, n.inventory.Stage),
+		Stages:   append(stages, showProcesses(c.ProcessLimit), self.New(self.Config{Build: build(), StateFaults: kept.Faults}).Stage, n.inventory.Stage),
 		Devices:  devices.has,
 		Expected: n.inventory.Expected,
 		Stale:    stale,
@@ -92,12 +95,19 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	return n, nil
 }
 
-// run reads the node until the context ends.
+// run reads the node, and saves what it has seen, until the context ends.
 func (n *node) run(ctx context.Context) {
 	var parts sync.WaitGroup
-	parts.Go(func() { n.feed.Run(ctx) })
 	parts.Go(func() { n.inventory.Run(ctx) })
-	for _, run := range n.witness {
+	parts.Go(func() { n.read(ctx) })
+	parts.Wait()
+}
+
+// read reads the node, and asks whose work is on it, until the context ends.
+func (n *node) read(ctx context.Context) {
+	var parts sync.WaitGroup
+	parts.Go(func() { n.feed.Run(ctx) })
+	for _, run := range n.who.run {
 		parts.Go(func() { run(ctx) })
 	}
 	parts.Wait()
@@ -130,7 +140,7 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 	}
 	local := all.Sources(all.Config{
 		NVML: nvml.Config{
-			Library: c.NVMLLibrary, On: on, Logger: log, Proc: c.HostProc, Processes: c.ProcessLimit,
+			Library: c.NVMLLibrary, On: on, Logger: log, Proc: c.HostProc, Processes: max(c.ProcessLimit, mostProcesses),
 			OnBus: func() int { return onBus(c.HostSys) }, KernelLog: kernelLog, State: kept, Retry: c.RetryInterval,
 			Owners: c.Attribution != "none",
 		},
@@ -143,6 +153,19 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 	log.Warn("this machine has no accelerator gpumeter can read; reading a SIMULATED node instead", "node", node)
 	s, err := sim.New(sim.Config{Node: node, Tenants: tenants})
 	return []source.Source{s, hostSource}, true, err
+}
+
+// mostProcesses of one device are read to say whose work is on it, however many are shown.
+const mostProcesses = 1024
+
+// showProcesses leaves the largest processes of each device in the picture.
+func showProcesses(most int) snapshot.Stage {
+	return func(s *snapshot.Snapshot) {
+		for i := range s.Devices {
+			r := &s.Devices[i].Read
+			r.Processes = r.Processes[:min(len(r.Processes), max(most, 0))]
+		}
+	}
 }
 
 // onBus is how many devices NVIDIA's driver has on the PCI bus.

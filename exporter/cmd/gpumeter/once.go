@@ -25,7 +25,8 @@ func once(c config.Once, out io.Writer, log *slog.Logger) int {
 	}
 	running, quit := context.WithCancel(ctx)
 	var reading sync.WaitGroup
-	reading.Go(func() { n.feed.Run(running) })
+	reading.Go(func() { n.read(running) })
+	n.settle(ctx, c.ReadTimeout)
 	s := n.feed.Snapshot(ctx)
 	quit()
 	reading.Wait()

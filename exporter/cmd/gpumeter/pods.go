@@ -10,6 +10,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
 	"github.com/gpumeter/gpumeter/exporter/attribution/process"
 	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/doctor"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
@@ -141,5 +142,5 @@ func podOf(pods cluster, p process.Process) (attribution.Workload, string, bool)
 	case known:
 		return podWorkload(pod.Namespace, pod.Name, "", pod), "cgroup of the pod", true
 	}
-	return attribution.Workload{}, "", false
+	return attribution.Workload{}, doctor.NoPod, false
 }

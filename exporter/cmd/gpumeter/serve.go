@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/doctor"
 	"github.com/gpumeter/gpumeter/exporter/expose"
 	"github.com/gpumeter/gpumeter/exporter/expose/prom"
 	"github.com/gpumeter/gpumeter/exporter/source"
@@ -50,7 +51,10 @@ func serve(c config.Serve, log *slog.Logger) int {
 	}
 
 	scrapes := prom.NewHandler(n.feed, expose.NewFamilies(n.on), prom.NewProcess(processPeriod), slog.NewLogLogger(log.Handler(), slog.LevelWarn))
-	handler := web.NewHandler(web.Config{Feed: n.feed, Metrics: scrapes, Version: build().Version, Lifecycle: c.Web.EnableLifecycle})
+	handler := web.NewHandler(web.Config{
+		Feed: n.feed, Metrics: scrapes, Attribution: doctor.Handler(n.report), Version: build().Version,
+		Lifecycle: c.Web.EnableLifecycle, Debug: c.Web.EnableDebug,
+	})
 	err = web.Serve(ctx, handler, web.Listen{
 		Addresses: c.Web.ListenAddress, SystemdSocket: c.Web.SystemdSocket, ConfigFile: c.Web.ConfigFile,
 	}, log)

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution/process"
 	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
 	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/doctor"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/source/sim"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
@@ -21,6 +24,9 @@ type witnesses struct {
 	claims []func([]snapshot.Device) []attribution.Claim
 	place  func(pid int64) (attribution.Workload, string, bool)
 	run    []func(context.Context) // what they do in the background
+
+	examine []func() []doctor.Witness // how each is
+	strays  func([]snapshot.Device) []doctor.Stray
 }
 
 // newAttributor says whose work is on the devices.
@@ -40,7 +46,7 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	out := witnesses{place: func(pid int64) (attribution.Workload, string, bool) {
 		p, err := processes.Locate(pid)
 		if err != nil || p.Helper {
-			return attribution.Workload{}, "", false
+			return attribution.Workload{}, unplaced(err), false
 		}
 		if p.Pod != "" && p.Job == "" && p.SLUID == "" && pods != nil {
 			return podOf(pods, p)
@@ -57,9 +63,24 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	}
 	if pods != nil {
 		out.run = append(out.run, pods.Run)
+		out.examine = append(out.examine, func() []doctor.Witness { return doctor.Kubernetes(pods) })
+		out.strays = func(devices []snapshot.Device) []doctor.Stray { return strays(pods, devices) }
 		out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim { return podClaims(pods, devices) })
 	}
 	return out, nil
+}
+
+// unplaced says why a process is not placed; without an error, it is one of Slurm's own.
+func unplaced(err error) string {
+	switch {
+	case err == nil:
+		return doctor.OfSlurm
+	case errors.Is(err, process.ErrGone):
+		return doctor.NotSeen
+	case errors.Is(err, fs.ErrPermission):
+		return doctor.NotRead
+	}
+	return doctor.NoSense
 }
 
 // jobClaims are what the prolog says each job was given. Jobs that share a GPU have equal shares of it.

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/attribution"
+	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
+	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/doctor"
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
+)
+
+// examine prints whose each device is and why, and returns the exit code: 0 when nothing is to be changed.
+func examine(c config.Doctor, out io.Writer, log *slog.Logger) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	var r doctor.Report
+	var err error
+	if c.URL != "" {
+		r, err = consult(ctx, c.URL)
+	} else {
+		n, wrong := newNode(ctx, c.Node, 0, nil, log)
+		if wrong != nil {
+			log.Error("the node can not be read as asked", "err", wrong)
+			return exitUsage
+		}
+		r = n.examined(ctx, c.Wait)
+	}
+	if err == nil {
+		err = show(out, &r, c.Format)
+	}
+	if err != nil {
+		log.Error("no report", "err", err)
+		return exitFailed
+	}
+	if len(r.Advice) > 0 {
+		return exitFailed
+	}
+	return 0
+}
+
+func show(out io.Writer, r *doctor.Report, format string) error {
+	if format != "json" {
+		return r.Text(out)
+	}
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	if err := e.Encode(r); err != nil {
+		return fmt.Errorf("report as JSON: %w", err)
+	}
+	return nil
+}
+
+// examined looks for itself: it waits for whoever is asked, and no longer than that, before it reads.
+func (n *node) examined(ctx context.Context, patience time.Duration) doctor.Report {
+	running, quit := context.WithCancel(ctx)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer quit()
+	reading.Go(func() { n.read(running) })
+	n.settle(ctx, patience)
+	return n.report(ctx)
+}
+
+// settle waits until everybody who is asked has answered or failed, and no longer than that.
+func (n *node) settle(ctx context.Context, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for n.who.waited() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// waited says whether somebody has not answered yet.
+func (w *witnesses) waited() bool {
+	for _, x := range w.state() {
+		if x.State == string(kubernetes.Waiting) {
+			return true
+		}
+	}
+	return false
+}
+
+// state is how all are who are asked.
+func (w *witnesses) state() (out []doctor.Witness) {
+	for _, ask := range w.examine {
+		out = append(out, ask()...)
+	}
+	return out
+}
+
+// report explains the node as it is now.
+func (n *node) report(ctx context.Context) doctor.Report {
+	f := doctor.Facts{Snapshot: n.feed.Snapshot(ctx), On: n.on, Witnesses: n.who.state(), Off: n.attributor == nil}
+	if n.attributor != nil {
+		_, f.Explained = n.attributor.Explain()
+	}
+	if n.who.strays != nil {
+		f.Strays = n.who.strays(f.Snapshot.Devices)
+	}
+	return doctor.New(f)
+}
+
+// mostReport bounds what is read of another exporter's answer, bytes.
+const mostReport = 64 << 20
+
+// consult asks an exporter that runs.
+func consult(ctx context.Context, url string) (r doctor.Report, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/debug/attribution?format=json", nil)
+	if err != nil {
+		return r, fmt.Errorf("--url: %w", err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return r, fmt.Errorf("--url: %w", err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was only read
+	if answer.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(answer.Body, 512))
+		return r, fmt.Errorf("%s answers %s: %s", url, answer.Status, strings.TrimSpace(string(said)))
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, mostReport)).Decode(&r); err != nil {
+		return r, fmt.Errorf("%s: %w", url, errors.Join(errNoReport, err))
+	}
+	return r, nil
+}
+
+var errNoReport = errors.New("not a report of gpumeter")
+
+// strays are what containers hold and no device here is.
+func strays(pods cluster, devices []snapshot.Device) (out []doctor.Stray) {
+	for _, h := range pods.Holdings().All() {
+		if h.Ref.Monitor || h.Ref.Vendor == "" { // to be looked at, or no accelerator: a network card, a disk
+			continue
+		}
+		found := false
+		for i := range devices {
+			found = found || len(held(&devices[i], &h)) > 0
+		}
+		if !found {
+			out = append(out, doctor.Stray{
+				Holder: fmt.Sprintf("pod %s/%s (%s)", h.Namespace, h.Pod, h.Container), Resource: h.Resource, ID: h.ID, Names: h.Ref.Key.String(),
+			})
+		}
+	}
+	return out
+}
+
+// held are the things of a device that an id names.
+func held(d *snapshot.Device, h *kubernetes.Holding) []attribution.Thing {
+	if h.Ref.Vendor != d.Identity.Vendor {
+		return nil
+	}
+	if slices.Contains(deviceKeys(d), h.Ref.Key) {
+		return partsOf(d, h.Ref.Part)
+	}
+	for i := range d.Read.Partitions {
+		if uuid := d.Read.Partitions[i].Labels.Get("gpu_partition_uuid"); uuid != "" && h.Ref.Key == (kubernetes.Key{By: kubernetes.ByMIG, Name: uuid}) {
+			return []attribution.Thing{{Device: d.Identity.UUID, Partition: uuid}}
+		}
+	}
+	return nil
+}

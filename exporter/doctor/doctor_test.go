@@ -1,0 +1,174 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/attribution"
+	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
+)
+
+func value(n float64) (v metric.Value) { v.Set(n); return v }
+func none(why *metric.Reason) (v metric.Value) {
+	v.Fail(why)
+	return v
+}
+
+var (
+	at    = attribution.Thing{Device: "GPU-a"}
+	train = attribution.Workload{Type: telemetry.WorkloadTypeKubernetes, Namespace: "ml", Pod: "train-0", Container: "pytorch", Kind: "Job", Name: "train"}
+	serve = attribution.Workload{Type: telemetry.WorkloadTypeKubernetes, Namespace: "ml", Pod: "serve"}
+	lost  = attribution.Workload{Type: telemetry.WorkloadTypeUnattributed}
+)
+
+func picture() *snapshot.Snapshot {
+	s := &snapshot.Snapshot{
+		Taken:   time.Unix(1_800_000_000, 0).UTC(),
+		Devices: []snapshot.Device{{Identity: &telemetry.Identity{UUID: "GPU-a", Model: "H100", Vendor: "nvidia"}}},
+		Health:  snapshot.Health{Sources: []snapshot.SourceHealth{{Name: "nvml", State: telemetry.SourceStateServing, Devices: 1}}},
+	}
+	r := &s.Devices[0].Read
+	r.Power.Draw.Set(300)
+	r.Power.Energy.Fail(metric.Unsupported)
+	return s
+}
+
+func explained(sharing telemetry.Sharing, holders []attribution.Claim, listed bool, uses ...attribution.Use) []attribution.Explanation {
+	e := attribution.Explanation{Owner: attribution.Owner{Thing: at, Sharing: sharing, Holders: holders}, Listed: listed, Uses: uses}
+	for _, u := range uses {
+		e.MemoryWhy, e.BusyWhy = u.Memory.Why(), u.Busy.Why()
+	}
+	return []attribution.Explanation{e}
+}
+
+// What is said of a device, for each way in which its owner is known or not.
+func TestReportSaysWhoseAndWhyNot(t *testing.T) {
+	claim := func(w attribution.Workload, share float64) attribution.Claim {
+		return attribution.Claim{Thing: at, Workload: w, Share: share, How: "pod resources", Detail: attribution.Detail{Chain: "Job/train"}}
+	}
+	use := func(w attribution.Workload, how string, busy metric.Value) attribution.Use {
+		return attribution.Use{Thing: at, Workload: w, PID: 501, How: how, Memory: value(2 << 30), Busy: busy}
+	}
+	for name, c := range map[string]struct {
+		facts Facts
+		want  []string // in the text
+		not   []string
+	}{
+		"owned": {
+			Facts{Explained: explained(telemetry.SharingExclusive, []attribution.Claim{claim(train, 1)}, true, use(train, "cgroup of the container", value(12.5)))},
+			[]string{"held by pod ml/train-0 (pytorch) of Job train [pod resources]; made by Job/train\n", "process 501: pod ml/train-0 (pytorch) of Job train [cgroup of the container]; 2.00 GiB; 12.5 s busy\n", "Nothing needs to be changed.\n"},
+			[]string{"share"},
+		},
+		"shared, and the driver measures no process": {
+			Facts{Explained: explained(telemetry.SharingShared, []attribution.Claim{claim(serve, 0.5), claim(train, 0.5)}, true, use(serve, "cgroup of the pod", none(metric.Unsupported)))},
+			[]string{"held by pod ml/serve, share 0.5 [pod resources]", "busy time by process: not supported\n", "can not be told apart: it is unattributed\n"},
+			nil,
+		},
+		"idle":           {Facts{Explained: explained(telemetry.SharingNone, nil, true)}, []string{"nobody was given it, and no process is on it\n", "Nothing needs to be changed."}, nil},
+		"nothing listed": {Facts{Explained: explained(telemetry.SharingNone, nil, false)}, []string{"nobody was given it, and the driver does not tell of processes\n"}, nil},
+		"a process that is not in /proc": {
+			Facts{Explained: explained(telemetry.SharingNone, nil, true, use(lost, NotSeen, value(0)))},
+			[]string{"process 501: not known, its number is not in /proc", "1 process on it could not be placed", "What to change:\n 1. the driver's processes are not in this /proc: mount the host's"},
+			[]string{"Nothing needs"},
+		},
+		"a metric the device has not": {Facts{}, []string{"absent, not supported: gpu.energy\n"}, []string{"gpu.power.draw", "not read"}},
+		"attribution is off":          {Facts{Off: true}, []string{"1. nobody is asked whose work it is: leave out --attribution=none"}, nil},
+		"a stray": {
+			Facts{Strays: []Stray{{Holder: "pod ml/x (c)", Resource: "nvidia.com/gpu", ID: "GPU-\x1b[31m", Names: "UUID GPU-?"}}},
+			[]string{"pod ml/x (c) holds nvidia.com/gpu GPU-\uFFFD[31m (UUID GPU-?), which is no device here.", strayAdvice},
+			[]string{"\x1b"},
+		},
+		"one that is asked and fails": {
+			Facts{Witnesses: []Witness{{Name: "podresources", Tells: "who", State: "denied", Err: "permission denied", Read: time.Unix(1_799_999_940, 0), Advice: "run as uid 0"}}},
+			[]string{"podresources  denied   who; last told 1m0s ago; permission denied\n", " 1. run as uid 0\n"},
+			nil,
+		},
+	} {
+		c.facts.Snapshot = picture()
+		r := New(c.facts)
+		var b strings.Builder
+		if err := r.Text(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%s: no %q in\n%s", name, want, b.String())
+			}
+		}
+		for _, not := range c.not {
+			if strings.Contains(b.String(), not) {
+				t.Errorf("%s: %q in\n%s", name, not, b.String())
+			}
+		}
+	}
+}
+
+// pods is a cluster of which a test says how it is.
+type pods struct {
+	sources map[kubernetes.Source]kubernetes.Health
+	by      kubernetes.Source
+}
+
+func (p pods) Sources() map[kubernetes.Source]kubernetes.Health { return p.sources }
+func (p pods) Pods() (kubernetes.Source, int, kubernetes.Health) {
+	return p.by, 3, kubernetes.Health{}
+}
+func (p pods) Holdings() *kubernetes.Holdings { return new(kubernetes.Holdings) }
+
+// One source of what pods are is enough: what others would need is no advice then.
+func TestAdviceIsOnWhatIsMissing(t *testing.T) {
+	denied := kubernetes.Health{Reason: kubernetes.Denied, Err: "forbidden"}
+	for name, c := range map[string]struct {
+		pods
+		want map[string]string // by witness; the first words of its advice
+	}{
+		"nobody tells what pods are": {
+			pods{map[kubernetes.Source]kubernetes.Health{kubernetes.PodResources: {}, kubernetes.APIServer: denied, kubernetes.KubeletPods: {Reason: kubernetes.Missing}, kubernetes.Slices: denied}, ""},
+			map[string]string{"podresources": "", "api": "the API server does not tell of pods: grant list and watch on pods", "pods": "", "slices": ""},
+		},
+		"the kubelet does": {
+			pods{map[kubernetes.Source]kubernetes.Health{kubernetes.PodResources: denied, kubernetes.APIServer: denied, kubernetes.KubeletPods: {}}, kubernetes.KubeletPods},
+			map[string]string{"podresources": "the kubelet's socket may not be opened: run as uid 0", "api": "", "pods": ""},
+		},
+		"the API server is away": {
+			pods{map[kubernetes.Source]kubernetes.Health{kubernetes.APIServer: {Reason: kubernetes.Hanging}}, ""},
+			map[string]string{"api": "the API server does not answer"},
+		},
+	} {
+		all := Kubernetes(c.pods)
+		if len(all) != len(c.sources) {
+			t.Errorf("%s: %d witnesses, want %d", name, len(all), len(c.sources))
+		}
+		for _, w := range all {
+			if want := c.want[w.Name]; !strings.HasPrefix(w.Advice, want) || want == "" && w.Advice != "" {
+				t.Errorf("%s: on %s %q, want %q", name, w.Name, w.Advice, want)
+			}
+			if w.Tells == "" {
+				t.Errorf("%s: what %s tells is not said", name, w.Name)
+			}
+			if w.Name == string(c.by) && w.Knows != "3 pods" {
+				t.Errorf("%s: %s knows %q", name, w.Name, w.Knows)
+			}
+		}
+	}
+}
+
+func TestHandler(t *testing.T) {
+	h := Handler(func(context.Context) Report { return New(Facts{Snapshot: picture()}) })
+	for _, target := range []string{"/", "/?format=json"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
+		var r Report
+		err := json.Unmarshal(w.Body.Bytes(), &r)
+		if json := strings.Contains(target, "json"); json != (err == nil) || json && r.Devices[0].UUID != "GPU-a" || !json && !strings.HasPrefix(w.Body.String(), "READS") {
+			t.Errorf("%s: %v\n%s", target, err, w.Body)
+		}
+	}
+}

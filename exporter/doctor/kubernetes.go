@@ -1,0 +1,70 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
+)
+
+// Cluster is what knows pods and what they hold; a kubernetes.Client is one.
+type Cluster interface {
+	Sources() map[kubernetes.Source]kubernetes.Health
+	Pods() (by kubernetes.Source, n int, h kubernetes.Health)
+	Holdings() *kubernetes.Holdings
+}
+
+// Kubernetes are the witnesses of a node that is part of a cluster.
+func Kubernetes(c Cluster) []Witness {
+	health := c.Sources()
+	by, pods, _ := c.Pods()
+	held := c.Holdings()
+	dra := false
+	for _, h := range held.All() {
+		dra = dra || h.Claim.Driver != ""
+	}
+	var out []Witness
+	for _, source := range kubernetesOrder {
+		h, used := health[source]
+		if !used {
+			continue
+		}
+		w := Witness{
+			Name: string(source), Tells: told[source], State: cmp.Or(string(h.Reason), WitnessOK), Since: h.Since, Read: h.Read,
+		}
+		if h.Reason != "" {
+			w.Err = h.Err
+			w.Advice = advice(cause{source, h.Reason}, by != "", dra)
+		}
+		switch {
+		case source == kubernetes.PodResources && !h.Read.IsZero():
+			w.Knows = fmt.Sprintf("%d devices, parts or shares held", len(held.All()))
+		case source == by:
+			w.Knows = fmt.Sprintf("%d pods", pods)
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// advice is what to change. One source of what pods are is enough, and ResourceSlices are of use
+// to DRA alone.
+func advice(c cause, podsKnown, dra bool) string {
+	switch c.Source {
+	case kubernetes.KubeletPods, kubernetes.KubeletHTTPS, kubernetes.APIServer:
+		if podsKnown {
+			return ""
+		}
+	case kubernetes.Slices:
+		if !dra {
+			return ""
+		}
+	}
+	if a, known := kubernetesAdvice[c]; known {
+		return a
+	}
+	if c.Source == kubernetes.APIServer && (c.Reason == kubernetes.Unavailable || c.Reason == kubernetes.Refused || c.Reason == kubernetes.Hanging) {
+		return unreachable
+	}
+	return ""
+}
