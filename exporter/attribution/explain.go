@@ -58,6 +58,24 @@ func (a *Attributor) Explain() (taken time.Time, all []Explanation) {
 	return a.last, all
 }
 
+// Unplaced counts the processes of the last picture that nobody could place, by why.
+func (a *Attributor) Unplaced() map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out map[string]int
+	for _, s := range a.result.seen {
+		for i := range s.uses {
+			if u := &s.uses[i]; u.Workload == unattributed {
+				if out == nil {
+					out = map[string]int{}
+				}
+				out[u.How]++
+			}
+		}
+	}
+	return out
+}
+
 // String names the workload for people: pod ml/train-0 (pytorch) of Job llama, job 30214 of ada, or a unit.
 func (w Workload) String() string {
 	var words []string

@@ -14,6 +14,8 @@ type Build struct{ Version, Revision, GoVersion string }
 type Config struct {
 	Build       Build
 	StateFaults func() uint64 // nil: there are none
+	// Attribution tells how finding out whose work it is went; nil: nobody is asked.
+	Attribution func(*snapshot.Snapshot) Attribution
 }
 
 // Self fills telemetry.Self. It keeps label sets from one snapshot to the next.
@@ -22,6 +24,9 @@ type Self struct {
 	info    []metric.Keyed
 	sources map[string]sourceLabels
 	faults  map[snapshot.Fault]*metric.Labels // by Fault with Count 0
+
+	witnesses map[asked]*metric.Labels
+	clamps    map[string]*metric.Labels // by metric
 }
 
 type sourceLabels struct {
@@ -42,7 +47,10 @@ func New(cfg Config) *Self {
 	}
 	info := metric.Keyed{Labels: telemetry.ExporterBuildInfoAttributes{Version: b.Version, Revision: b.Revision, GoVersion: b.GoVersion}.Labels()}
 	info.Value.Set(1)
-	return &Self{cfg: cfg, info: []metric.Keyed{info}, sources: map[string]sourceLabels{}, faults: map[snapshot.Fault]*metric.Labels{}}
+	return &Self{
+		cfg: cfg, info: []metric.Keyed{info}, sources: map[string]sourceLabels{}, faults: map[snapshot.Fault]*metric.Labels{},
+		witnesses: map[asked]*metric.Labels{}, clamps: map[string]*metric.Labels{},
+	}
 }
 
 // Stage is a snapshot.Stage.
@@ -74,6 +82,7 @@ func (x *Self) Stage(s *snapshot.Snapshot) {
 	for _, f := range s.Health.Faults {
 		e.ReadFaults = append(e.ReadFaults, keyed(x.fault(f), float64(f.Count)))
 	}
+	x.attribution(s)
 }
 
 func keyed(l *metric.Labels, n float64) metric.Keyed {

@@ -101,7 +101,7 @@ var ExporterReadDurationBuckets = []float64{0.00025, 0.001, 0.0025, 0.01, 0.025,
 type ExporterReadFaultsAttributes struct {
 	Source string // The source of the numbers.
 	Metric string // OpenTelemetry name of the metric in question; * for a whole device.
-	Reason string // Why a reading has no number.
+	Reason string // Why a reading has no number, or a question no answer.
 }
 
 // Labels makes the label set; do it once, not at each read.

@@ -8,11 +8,107 @@ import (
 
 // Self is everything read of one self at one instant. The exporter itself.
 type Self struct {
-	Exporter Exporter // spec/metrics/exporter.yaml
+	Attribution Attribution // spec/metrics/attribution.yaml
+	Exporter    Exporter    // spec/metrics/exporter.yaml
 }
 
 // SelfFamilies leads from each metric of the scope to its readings, in the order of the spec.
 var SelfFamilies = []Family[Self]{
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.attribution.up", Prom: "gpumeter_attribution_up", Unit: "", PromUnit: "",
+			Help: "Whether the last try to ask went well.",
+			Kind: metric.KindGauge, Scope: "self", Group: "attribution", Sources: []string{"self"},
+		},
+		Keyed: func(x *Self) *[]metric.Keyed { return &x.Attribution.Up },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.attribution.age", Prom: "gpumeter_attribution_age_seconds", Unit: "s", PromUnit: "seconds",
+			Help: "How long ago it told something last.",
+			Kind: metric.KindGauge, Scope: "self", Group: "attribution", Sources: []string{"self"},
+		},
+		Keyed: func(x *Self) *[]metric.Keyed { return &x.Attribution.Age },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.attribution.requests", Prom: "gpumeter_attribution_requests_total", Unit: "{request}", PromUnit: "",
+			Help: "Questions put to it; of a watch, its starts. None is put by a scrape.",
+			Kind: metric.KindCounter, Scope: "self", Group: "attribution", Sources: []string{"self"},
+		},
+		Keyed: func(x *Self) *[]metric.Keyed { return &x.Attribution.Requests },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.attribution.faults", Prom: "gpumeter_attribution_faults_total", Unit: "{fault}", PromUnit: "",
+			Help: "Questions it did not answer, and answers of no sense, by reason.",
+			Kind: metric.KindCounter, Scope: "self", Group: "attribution", Sources: []string{"self"},
+		},
+		Keyed: func(x *Self) *[]metric.Keyed { return &x.Attribution.Faults },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.attribution.connections", Prom: "gpumeter_attribution_connections_total", Unit: "{connection}", PromUnit: "",
+			Help: "Connections made to the kubelet's socket; 1 for as long as the kubelet runs.",
+			Kind: metric.KindCounter, Scope: "self", Group: "attribution", Sources: []string{"self"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Self) *metric.Value{
+			func(x *Self) *metric.Value { return &x.Attribution.Connections },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.attribution.pods", Prom: "gpumeter_attribution_pods", Unit: "{pod}", PromUnit: "",
+			Help: "Pods of this node of which is known what they are.",
+			Kind: metric.KindUpDownCounter, Scope: "self", Group: "attribution", Sources: []string{"self"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Self) *metric.Value{
+			func(x *Self) *metric.Value { return &x.Attribution.Pods },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.attribution.holdings", Prom: "gpumeter_attribution_holdings", Unit: "{holding}", PromUnit: "",
+			Help: "Devices, parts and shares that containers of this node hold.",
+			Kind: metric.KindUpDownCounter, Scope: "self", Group: "attribution", Sources: []string{"self"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Self) *metric.Value{
+			func(x *Self) *metric.Value { return &x.Attribution.Holdings },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.attribution.strays", Prom: "gpumeter_attribution_strays", Unit: "{holding}", PromUnit: "",
+			Help: "Those of them that name no device read here.",
+			Kind: metric.KindUpDownCounter, Scope: "self", Group: "attribution", Sources: []string{"self"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Self) *metric.Value{
+			func(x *Self) *metric.Value { return &x.Attribution.Strays },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.attribution.unseen.pods", Prom: "gpumeter_attribution_unseen_pods_total", Unit: "{pod}", PromUnit: "",
+			Help: "Pods that were given devices and had ended before they could be seen, as far as the kubelet's checkpoint tells.",
+			Kind: metric.KindCounter, Scope: "self", Group: "attribution", Sources: []string{"self"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Self) *metric.Value{
+			func(x *Self) *metric.Value { return &x.Attribution.UnseenPods },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.attribution.unplaced.processes", Prom: "gpumeter_attribution_unplaced_processes", Unit: "{process}", PromUnit: "",
+			Help: "Processes on the devices of which nobody knows whose they are, by reason.",
+			Kind: metric.KindUpDownCounter, Scope: "self", Group: "attribution", Sources: []string{"self"},
+		},
+		Keyed: func(x *Self) *[]metric.Keyed { return &x.Attribution.UnplacedProcesses },
+	},
 	{
 		Desc: &metric.Desc{
 			Name: "gpumeter.build.info", Prom: "gpumeter_build_info", Unit: "", PromUnit: "",
@@ -112,7 +208,7 @@ var SelfFamilies = []Family[Self]{
 		Desc: &metric.Desc{
 			Name: "gpumeter.remainder.clamps", Prom: "gpumeter_remainder_clamps_total", Unit: "{clamp}", PromUnit: "",
 			Help: "Times more was found for the workloads than the device gave, so that the remainder was set to 0.",
-			Kind: metric.KindCounter, Scope: "self", Group: "exporter", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "self", Group: "exporter", Sources: []string{"self"},
 		},
 		Keyed: func(x *Self) *[]metric.Keyed { return &x.Exporter.RemainderClamps },
 	},
@@ -120,7 +216,7 @@ var SelfFamilies = []Family[Self]{
 		Desc: &metric.Desc{
 			Name: "gpumeter.overflow.workloads", Prom: "gpumeter_overflow_workloads", Unit: "{workload}", PromUnit: "",
 			Help: "Workloads beyond the series limit, folded into the series of type overflow.",
-			Kind: metric.KindUpDownCounter, Scope: "self", Group: "exporter", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "self", Group: "exporter", Sources: []string{"self"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Self) *metric.Value{

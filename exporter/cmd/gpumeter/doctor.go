@@ -9,13 +9,11 @@ import (
 	"log/slog"
 	"net/http"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/doctor"
@@ -145,37 +143,39 @@ func consult(ctx context.Context, url string) (r doctor.Report, err error) {
 
 var errNoReport = errors.New("not a report of gpumeter")
 
+// named is how an id names a device, or a partition of one.
+type named struct {
+	vendor string
+	kubernetes.Key
+}
+
 // strays are what containers hold and no device here is.
 func strays(pods cluster, devices []snapshot.Device) (out []doctor.Stray) {
-	for _, h := range pods.Holdings().All() {
+	held := pods.Holdings().All()
+	if len(held) == 0 {
+		return nil
+	}
+	at := map[named]*snapshot.Device{}
+	for i := range devices {
+		d := &devices[i]
+		for _, k := range deviceKeys(d) {
+			at[named{d.Identity.Vendor, k}] = d
+		}
+		for p := range d.Read.Partitions {
+			at[named{d.Identity.Vendor, kubernetes.Key{By: kubernetes.ByMIG, Name: d.Read.Partitions[p].Labels.Get("gpu_partition_uuid")}}] = d
+		}
+	}
+	for i := range held {
+		h := &held[i]
 		if h.Ref.Monitor || h.Ref.Vendor == "" { // to be looked at, or no accelerator: a network card, a disk
 			continue
 		}
-		found := false
-		for i := range devices {
-			found = found || len(held(&devices[i], &h)) > 0
+		if d := at[named{h.Ref.Vendor, h.Ref.Key}]; d != nil && (h.Ref.By == kubernetes.ByMIG || len(partsOf(d, h.Ref.Part)) > 0) {
+			continue
 		}
-		if !found {
-			out = append(out, doctor.Stray{
-				Holder: fmt.Sprintf("pod %s/%s (%s)", h.Namespace, h.Pod, h.Container), Resource: h.Resource, ID: h.ID, Names: h.Ref.Key.String(),
-			})
-		}
+		out = append(out, doctor.Stray{
+			Holder: fmt.Sprintf("pod %s/%s (%s)", h.Namespace, h.Pod, h.Container), Resource: h.Resource, ID: h.ID, Names: h.Ref.Key.String(),
+		})
 	}
 	return out
-}
-
-// held are the things of a device that an id names.
-func held(d *snapshot.Device, h *kubernetes.Holding) []attribution.Thing {
-	if h.Ref.Vendor != d.Identity.Vendor {
-		return nil
-	}
-	if slices.Contains(deviceKeys(d), h.Ref.Key) {
-		return partsOf(d, h.Ref.Part)
-	}
-	for i := range d.Read.Partitions {
-		if uuid := d.Read.Partitions[i].Labels.Get("gpu_partition_uuid"); uuid != "" && h.Ref.Key == (kubernetes.Key{By: kubernetes.ByMIG, Name: uuid}) {
-			return []attribution.Thing{{Device: d.Identity.UUID, Partition: uuid}}
-		}
-	}
-	return nil
 }

@@ -70,6 +70,7 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 		return nil, err
 	}
 	stages := []snapshot.Stage{}
+	ours := self.Config{Build: build(), StateFaults: kept.Faults}
 	if c.Attribution != "none" {
 		n.who = onSimulated(tenants)
 		if !simulated {
@@ -78,11 +79,11 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 			}
 		}
 		n.attributor = newAttributor(c, n.who, log)
-		stages = append(stages, n.attributor.Stage)
+		stages, ours.Attribution = append(stages, n.attributor.Stage), n.asked
 	}
 	n.feed = snapshot.NewFeed(snapshot.Config{
 		Sources:  needed(sources, on),
-		Stages:   append(stages, showProcesses(c.ProcessLimit), self.New(self.Config{Build: build(), StateFaults: kept.Faults}).Stage, n.inventory.Stage),
+		Stages:   append(stages, showProcesses(c.ProcessLimit), self.New(ours).Stage, n.inventory.Stage),
 		Devices:  devices.has,
 		Expected: n.inventory.Expected,
 		Stale:    stale,

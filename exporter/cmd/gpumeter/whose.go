@@ -14,6 +14,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/doctor"
+	"github.com/gpumeter/gpumeter/exporter/self"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/source/sim"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
@@ -27,6 +28,7 @@ type witnesses struct {
 
 	examine []func() []doctor.Witness // how each is
 	strays  func([]snapshot.Device) []doctor.Stray
+	tell    []func(*snapshot.Snapshot, *self.Attribution) // the same for our own series
 }
 
 // newAttributor says whose work is on the devices.
@@ -64,6 +66,7 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	if pods != nil {
 		out.run = append(out.run, pods.Run)
 		out.examine = append(out.examine, func() []doctor.Witness { return doctor.Kubernetes(pods) })
+		out.tell = append(out.tell, func(s *snapshot.Snapshot, to *self.Attribution) { tellOfPods(pods, s, to) })
 		out.strays = func(devices []snapshot.Device) []doctor.Stray { return strays(pods, devices) }
 		out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim { return podClaims(pods, devices) })
 	}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
+	"github.com/gpumeter/gpumeter/exporter/self"
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
+)
+
+// asked tells how finding out whose work it is went.
+func (n *node) asked(s *snapshot.Snapshot) self.Attribution {
+	out := self.Attribution{Unplaced: n.attributor.Unplaced()}
+	for _, tell := range n.who.tell {
+		tell(s, &out)
+	}
+	return out
+}
+
+// tellOfPods tells how the kubelet and the API server answered.
+func tellOfPods(pods *kubernetes.Client, s *snapshot.Snapshot, out *self.Attribution) {
+	counts, sources, held := pods.Counts(), pods.Sources(), pods.Holdings()
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		h := sources[name]
+		if h.Reason == kubernetes.Waiting || h.Reason == kubernetes.Unset {
+			continue // nobody asks
+		}
+		w := self.Witness{Name: string(name), Up: h.Reason == "", Read: h.Read, Requests: counts.Asked[name]}
+		for _, reason := range slices.Sorted(maps.Keys(counts.Failures[name])) {
+			if count := counts.Failures[name][reason]; count > 0 {
+				w.Faults = append(w.Faults, self.Fault{Reason: string(reason), Count: count})
+			}
+		}
+		out.Witnesses = append(out.Witnesses, w)
+	}
+	_, known, _ := pods.Pods()
+	out.Cluster = &self.Cluster{
+		Pods: known, Holdings: len(held.All()), Strays: len(strays(pods, s.Devices)), Unseen: counts.Unseen, Connections: counts.Connections,
+	}
+}
