@@ -25,27 +25,25 @@ type Log struct {
 
 // Node says what is read and how patiently.
 type Node struct {
-	Simulate         string        `placeholder:"NODE" help:"Read a simulated node instead of this one: h100x8, h100migx1 (split by MIG), mixed, or a list such as h100x4,l40sx2."`
-	SimulateIfNone   bool          `help:"Read a simulated node when this one has no accelerator."`
-	Metrics          Metrics       `embed:"" prefix:"metrics."`
-	Devices          []string      `placeholder:"DEVICE" help:"Read only these devices, by index, UUID, PCI address or a glob of them; repeatable."`
-	ExpectedDevices  []string      `placeholder:"DEVICE" help:"Show what is not there: how many devices there should be, and their UUIDs or PCI addresses; repeatable. What is on the PCI bus, or was seen before, needs no mention."`
-	Attribution      string        `enum:"auto,none" default:"auto" help:"Say whose work is on the devices, from what is found on this machine, or not: ${enum}."`
-	Labels           string        `enum:"owner,join" default:"owner" help:"Put the owner's labels on the gauges of a device, or leave them to a join with gpu_owner_info: ${enum}."`
-	SlurmJobMapping  string        `name:"slurm.job-mapping-dir" placeholder:"DIR" help:"Where Slurm's prolog writes which job has which GPU: a file for each GPU's index, with the jobs' numbers in it."`
-	KubernetesNode   string        `name:"kubernetes.node" placeholder:"NODE" help:"This node's name in its cluster; without it the API server is not asked what pods are."`
-	KubeletDirectory string        `name:"kubernetes.kubelet-dir" default:"/var/lib/kubelet" help:"The kubelet's directory, with the sockets on which it tells which pods hold which devices."`
-	PodMetadata      string        `name:"kubernetes.pod-metadata" enum:"auto,kubelet,api,none" default:"auto" help:"Whom to ask what pods are: ${enum}."`
-	SeriesLimit      int           `default:"1000" help:"Tell of at most this many workloads; those beyond are told as one."`
-	ReadTimeout      time.Duration `default:"2s" help:"Leave out a device that has not answered after this long."`
-	RelistInterval   time.Duration `default:"30s" help:"List the devices again this often, to find those that came or are back."`
-	RetryInterval    time.Duration `default:"30s" help:"Try a driver that is not there, or fails, again this often; for a device that is lost, and stays so, ever less often."`
-	ProcessLimit     int           `default:"32" help:"Tell of at most this many processes of one device, the largest by memory, where gpu.process metrics are on."`
-	NVMLLibrary      string        `name:"nvml.library" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
-	KernelLog        string        `default:"/dev/kmsg" help:"The kernel's log, which tells of XIDs the driver does not; none: it is not read."`
-	HostProc         string        `name:"host.proc" default:"/proc" help:"Where the host's /proc is mounted."`
-	HostSys          string        `name:"host.sys" default:"/sys" help:"Where the host's /sys is mounted."`
-	StateDirectory   string        `name:"state.directory" placeholder:"DIR" help:"Keep what the next run should know here, such as which devices there were; nothing is kept without. Default: what systemd sets as STATE_DIRECTORY."`
+	Simulate        string        `placeholder:"NODE" help:"Read a simulated node instead of this one: h100x8, h100migx1 (split by MIG), mixed, or a list such as h100x4,l40sx2."`
+	SimulateIfNone  bool          `help:"Read a simulated node when this one has no accelerator."`
+	Metrics         Metrics       `embed:"" prefix:"metrics."`
+	Devices         []string      `placeholder:"DEVICE" help:"Read only these devices, by index, UUID, PCI address or a glob of them; repeatable."`
+	ExpectedDevices []string      `placeholder:"DEVICE" help:"Show what is not there: how many devices there should be, and their UUIDs or PCI addresses; repeatable. What is on the PCI bus, or was seen before, needs no mention."`
+	Attribution     string        `enum:"auto,none" default:"auto" help:"Say whose work is on the devices, from what is found on this machine, or not: ${enum}."`
+	Labels          string        `enum:"owner,join" default:"owner" help:"Put the owner's labels on the gauges of a device, or leave them to a join with gpu_owner_info: ${enum}."`
+	SlurmJobMapping string        `name:"slurm.job-mapping-dir" placeholder:"DIR" help:"Where Slurm's prolog writes which job has which GPU: a file for each GPU's index, with the jobs' numbers in it."`
+	Kubernetes      Kubernetes    `embed:"" prefix:"kubernetes."`
+	SeriesLimit     int           `default:"1000" help:"Tell of at most this many workloads; those beyond are told as one."`
+	ReadTimeout     time.Duration `default:"2s" help:"Leave out a device that has not answered after this long."`
+	RelistInterval  time.Duration `default:"30s" help:"List the devices again this often, to find those that came or are back."`
+	RetryInterval   time.Duration `default:"30s" help:"Try a driver that is not there, or fails, again this often; for a device that is lost, and stays so, ever less often."`
+	ProcessLimit    int           `default:"32" help:"Tell of at most this many processes of one device, the largest by memory, where gpu.process metrics are on."`
+	NVMLLibrary     string        `name:"nvml.library" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
+	KernelLog       string        `default:"/dev/kmsg" help:"The kernel's log, which tells of XIDs the driver does not; none: it is not read."`
+	HostProc        string        `name:"host.proc" default:"/proc" help:"Where the host's /proc is mounted."`
+	HostSys         string        `name:"host.sys" default:"/sys" help:"Where the host's /sys is mounted."`
+	StateDirectory  string        `name:"state.directory" placeholder:"DIR" help:"Keep what the next run should know here, such as which devices there were; nothing is kept without. Default: what systemd sets as STATE_DIRECTORY."`
 }
 
 // Metrics chooses what is exposed, and so what is read.

@@ -116,5 +116,11 @@ func (c *Config) check() error {
 	if s.SeriesLimit <= 0 || c.Once.SeriesLimit <= 0 {
 		faults = append(faults, errors.New("--series-limit: it is not above zero"))
 	}
+	for _, k := range []*Kubernetes{&c.Serve.Kubernetes, &c.Once.Kubernetes} {
+		if found := k.check(); len(found) > 0 {
+			faults = append(faults, found...)
+			break
+		}
+	}
 	return errors.Join(faults...)
 }

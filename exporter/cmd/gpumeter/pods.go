@@ -24,17 +24,27 @@ type cluster interface {
 }
 
 // newCluster asks the kubelet and the API server, where there is a kubelet; nil: there is none.
-func newCluster(c config.Node, log *slog.Logger) (*kubernetes.Client, error) {
-	in := func(name string) string { return filepath.Join(c.KubeletDirectory, filepath.FromSlash(name)) }
+func newCluster(k config.Kubernetes, log *slog.Logger) (*kubernetes.Client, error) {
+	in := func(name string) string { return filepath.Join(k.KubeletDir, filepath.FromSlash(name)) }
+	jitter := k.APIJitter
+	if jitter == 0 {
+		jitter = -1 // at once
+	}
+	client, err := kubernetes.New(kubernetes.Config{
+		Node: k.Node, Metadata: k.PodMetadata, Poll: k.Poll, Jitter: jitter, Logger: log,
+		Socket: in("pod-resources/kubelet.sock"), Checkpoint: in("device-plugins/kubelet_internal_checkpoint"),
+		KubeletPods: []string{in("pods-api/pods-api.sock"), in("pods/kubelet.sock")}, // of Kubernetes 1.37, and of 1.35
+		Kubelet:     kubernetes.Endpoint{URL: k.KubeletURL, TokenFile: k.KubeletTokenFile, CAFile: k.KubeletCAFile, Insecure: k.KubeletInsecure},
+		API:         kubernetes.Endpoint{URL: k.APIURL, TokenFile: k.APITokenFile, CAFile: k.APICAFile},
+	})
+	if err != nil {
+		return nil, err
+	}
 	if _, err := os.Stat(in("pod-resources")); err != nil {
 		log.Debug("no kubelet is seen; no pods are asked for", "err", err)
 		return nil, nil
 	}
-	return kubernetes.New(kubernetes.Config{
-		Node: c.KubernetesNode, Metadata: c.PodMetadata, Logger: log,
-		Socket: in("pod-resources/kubelet.sock"), Checkpoint: in("device-plugins/kubelet_internal_checkpoint"),
-		KubeletPods: []string{in("pods-api/pods-api.sock"), in("pods/kubelet.sock")}, // of Kubernetes 1.37, and of 1.35
-	})
+	return client, nil
 }
 
 // podWorkload names a container of a pod, which may be known by its names alone.

@@ -40,7 +40,7 @@ func newAttributor(c config.Node, who witnesses, log *slog.Logger) *attribution.
 
 // onHost asks this machine.
 func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
-	pods, err := newCluster(c, log)
+	pods, err := newCluster(c.Kubernetes, log)
 	if err != nil {
 		return witnesses{}, err
 	}
