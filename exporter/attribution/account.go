@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/metric"
@@ -105,9 +106,10 @@ func (a *account) settle(w Workload, d Detail, method string, now time.Time, hol
 // describe makes the info series.
 func (a *account) describe() telemetry.Part[telemetry.Detail] {
 	w := a.workload
-	one := metric.Keyed{Labels: telemetry.DescriptionInfoAttributes{
+	known := telemetry.DescriptionInfoAttributes{
 		WorkloadMethod: a.method, K8sWorkloadChain: a.detail.Chain, ContainerImageName: a.detail.Image, SlurmJobName: a.detail.JobName,
-	}.Labels()}
+	}.Labels()
+	one := metric.Keyed{Labels: metric.NewLabels(slices.Concat(known.Pairs(), a.detail.Shown.Pairs())...)}
 	one.Value.Set(1)
 	out := telemetry.Part[telemetry.Detail]{Labels: telemetry.DetailAttributes{
 		UUID: a.at.Device, PartitionUUID: a.at.Partition, WorkloadType: w.Type,

@@ -8,10 +8,12 @@ import (
 
 // Kubernetes says whom to ask about the node's pods, and how.
 type Kubernetes struct {
-	Node        string        `placeholder:"NODE" help:"This node's name in its cluster; without it the API server is not asked."`
-	PodMetadata string        `enum:"auto,kubelet,api,none" default:"auto" help:"Whom to ask what pods are: ${enum}."`
-	Poll        time.Duration `default:"5s" help:"Ask the kubelet this often who holds which devices."`
-	KubeletDir  string        `default:"/var/lib/kubelet" help:"The kubelet's directory, with the sockets on which it tells which pods hold which devices."`
+	Node           string        `placeholder:"NODE" help:"This node's name in its cluster; without it the API server is not asked."`
+	PodMetadata    string        `enum:"auto,kubelet,api,none" default:"auto" help:"Whom to ask what pods are: ${enum}."`
+	PodLabels      []string      `placeholder:"PATTERN" help:"Put these labels of pods on gpu_workload_info, by name or with * for any characters; repeatable. None without."`
+	PodAnnotations []string      `placeholder:"PATTERN" help:"Put these annotations of pods there too; repeatable. None without."`
+	Poll           time.Duration `default:"5s" help:"Ask the kubelet this often who holds which devices."`
+	KubeletDir     string        `default:"/var/lib/kubelet" help:"The kubelet's directory, with the sockets on which it tells which pods hold which devices."`
 
 	KubeletURL       string `name:"kubelet-url" placeholder:"URL" help:"The kubelet's HTTPS port, such as https://10.0.0.7:10250; without it only its sockets are asked what pods are."`
 	KubeletTokenFile string `placeholder:"FILE" help:"The token shown to the kubelet's HTTPS port. Default: the service account's."`

@@ -2,6 +2,7 @@ package config
 
 import (
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -9,22 +10,22 @@ import (
 
 // What is said of Kubernetes is taken from flags, the environment and the file.
 func TestKubernetes(t *testing.T) {
-	file := write(t, "kubernetes:\n  node: node-1\n  poll: 3s\n  api-url: https://api\n  kubelet-insecure: true\n")
+	file := write(t, "kubernetes:\n  node: node-1\n  poll: 3s\n  api-url: https://api\n  kubelet-insecure: true\n  pod-annotations: [a, b]\n")
 	t.Setenv("GPUMETER_KUBERNETES_KUBELET_URL", "https://10.0.0.7:10250")
 	t.Setenv("GPUMETER_KUBERNETES_API_URL", "http://127.0.0.1:8001")
 	c, _, err := Parse([]string{
-		"--config.file", file, "--kubernetes.api-token-file=t", "--kubernetes.api-ca-file=c", "--kubernetes.api-jitter=0s",
+		"--config.file", file, "--kubernetes.pod-labels=team,app.kubernetes.io/*", "--kubernetes.api-token-file=t", "--kubernetes.api-ca-file=c", "--kubernetes.api-jitter=0s",
 		"--kubernetes.kubelet-token-file=T", "--kubernetes.kubelet-ca-file=C",
 	}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Kubernetes{
-		Node: "node-1", PodMetadata: "auto", Poll: 3 * time.Second, KubeletDir: "/var/lib/kubelet",
+		Node: "node-1", PodLabels: []string{"team", "app.kubernetes.io/*"}, PodAnnotations: []string{"a", "b"}, PodMetadata: "auto", Poll: 3 * time.Second, KubeletDir: "/var/lib/kubelet",
 		KubeletURL: "https://10.0.0.7:10250", KubeletTokenFile: "T", KubeletCAFile: "C", KubeletInsecure: true,
 		APIURL: "http://127.0.0.1:8001", APITokenFile: "t", APICAFile: "c",
 	}
-	if c.Serve.Kubernetes != want {
+	if !reflect.DeepEqual(c.Serve.Kubernetes, want) {
 		t.Errorf("got  %+v\nwant %+v", c.Serve.Kubernetes, want)
 	}
 	if c, _, err = Parse(nil, io.Discard); err != nil || c.Serve.Kubernetes.Poll != 5*time.Second || c.Serve.Kubernetes.APIJitter != time.Minute {

@@ -17,12 +17,13 @@ const (
 // annotations hold whole objects, and labels what nobody meant to publish.
 type allowed []string
 
-// newAllowed checks the patterns: names, with * for any run of characters, slashes too.
+// newAllowed checks the patterns: names, with * for any run of characters, the slash too. What can be
+// no name, and matches none, is a mistake: nothing would be shown, and nobody would know why.
 func newAllowed(patterns []string) (allowed, error) {
 	for _, p := range patterns {
 		if p == "" || len(p) > longestPattern || strings.ContainsFunc(p, func(c rune) bool {
 			return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./*", c))
-		}) {
+		}) || strings.Count(p, "/") > 1 || !strings.Contains(p, "*") && !isResource(p) {
 			return nil, fmt.Errorf("kubernetes: %q is neither a name of a label nor a pattern of one", p)
 		}
 	}

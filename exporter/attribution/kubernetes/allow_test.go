@@ -35,7 +35,7 @@ func TestAllowed(t *testing.T) {
 			t.Errorf("%q: got %s, %d broken; want %s, %d", c.patterns, got, broken, c.want, c.broken)
 		}
 	}
-	for _, p := range []string{"", "a b", "a?", "[a]", "ä", strings.Repeat("x", 318)} {
+	for _, p := range []string{"", "a b", "a?", "[a]", "ä", "/name", "team/", "a/b/c", "*/a/*", "-x", strings.Repeat("x", 318)} {
 		if _, err := newAllowed([]string{p}); err == nil {
 			t.Errorf("%.20q was taken for a pattern", p)
 		}

@@ -3,6 +3,8 @@ package kubernetes
 import (
 	"strings"
 	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
 )
 
 // Pod is what is known of a pod. It is never changed: what it refers to is shared.
@@ -14,12 +16,14 @@ type Pod struct {
 	Hash        string
 	Labels      map[string]string // those on the allow-list
 	Annotations map[string]string // those on the allow-list
-	Owners      []Owner           // the nearest first; empty: nobody made it
-	Workload    Owner             // the last of the owners, or the pod itself
-	Queue       string            // Kueue's local queue
-	Phase       string            // Pending, Running …; empty where the source tells metadata only
-	Created     time.Time         // to the second
-	Containers  []Container       // empty where the source tells metadata only
+	// Shown are both as k8s_pod_label_… and k8s_pod_annotation_…, by name.
+	Shown      *metric.Labels
+	Owners     []Owner     // the nearest first; empty: nobody made it
+	Workload   Owner       // the last of the owners, or the pod itself
+	Queue      string      // Kueue's local queue
+	Phase      string      // Pending, Running …; empty where the source tells metadata only
+	Created    time.Time   // to the second
+	Containers []Container // empty where the source tells metadata only
 }
 
 // Owner is an object that made a pod, or that made what made it.

@@ -51,6 +51,8 @@ func (d *reader) pod(r *record) (*Pod, error) {
 	broken += n
 	p.Annotations, n = d.annotations.pick(r.Annotations, isAnnotation)
 	broken += n
+	p.Shown, n = shown(p.Labels, p.Annotations)
+	broken += n
 	if queue := r.Labels[queueName]; queue != "" && isLabel(queueName, queue) {
 		p.Queue = queue
 	}

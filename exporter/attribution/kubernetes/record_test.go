@@ -12,6 +12,8 @@ import (
 	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
 )
 
 const cid = "3f1c5b6d7e8f90123456789abcdef0123456789abcdef0123456789abcdef012"
@@ -52,6 +54,7 @@ func podOfCore(name string) *Pod {
 	return &Pod{
 		Namespace: "ml", Name: name, UID: "uid-" + name, Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "line 1\nline 2"},
 		Owners: []Owner{{"ReplicaSet", "web-7c9f8b5d4", "apps"}, deployment}, Workload: deployment, Queue: "gold", Phase: "Running",
+		Shown:   metric.NewLabels(metric.Label{Name: "k8s_pod_annotation_note", Value: "line 1\nline 2"}, metric.Label{Name: "k8s_pod_label_team", Value: "a"}),
 		Created: time.Unix(1795219200, 0),
 		Containers: []Container{
 			{Name: "fetch", ID: strings.Repeat("a", 64), Image: "img/fetch:1", Init: true, Ended: true}, {Name: "proxy", Image: "img/proxy:1"},

@@ -32,6 +32,7 @@ func newCluster(k config.Kubernetes, log *slog.Logger) (*kubernetes.Client, erro
 	}
 	client, err := kubernetes.New(kubernetes.Config{
 		Node: k.Node, Metadata: k.PodMetadata, Poll: k.Poll, Jitter: jitter, Logger: log,
+		PodLabels: k.PodLabels, PodAnnotations: k.PodAnnotations,
 		Socket: in("pod-resources/kubelet.sock"), Checkpoint: in("device-plugins/kubelet_internal_checkpoint"),
 		KubeletPods: []string{in("pods-api/pods-api.sock"), in("pods/kubelet.sock")}, // of Kubernetes 1.37, and of 1.35
 		Kubelet:     kubernetes.Endpoint{URL: k.KubeletURL, TokenFile: k.KubeletTokenFile, CAFile: k.KubeletCAFile, Insecure: k.KubeletInsecure},
@@ -88,7 +89,7 @@ func podClaim(all []attribution.Claim, pods cluster, h kubernetes.Holding, thing
 	}
 	pod, _ := pods.Holder(&h)
 	c := attribution.Claim{
-		Workload: podWorkload(h.Namespace, h.Pod, h.Container, pod), Detail: attribution.Detail{Chain: pod.Chain()},
+		Workload: podWorkload(h.Namespace, h.Pod, h.Container, pod), Detail: attribution.Detail{Chain: pod.Chain(), Shown: pod.Shown},
 		Share: 1 / float64(max(h.Replicas, 1)), How: "pod resources",
 	}
 	for _, k := range pod.Containers {
