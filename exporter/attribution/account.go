@@ -69,8 +69,12 @@ func (b *bill) tell(out *telemetry.Accounting, live bool) {
 	b.allocated.tell(&out.AllocatedTime, live)
 }
 
-// identity is a workload without what is learned of it later, such as what made its pod.
+// identity is a workload without what is learned of it later, such as what made its pod, or the pod a
+// job runs in.
 func identity(w Workload) Workload {
+	if w.Type == telemetry.WorkloadTypeSlurm {
+		w.Namespace, w.Pod, w.Container = "", "", ""
+	}
 	w.Kind, w.Name, w.User, w.Account, w.Partition = "", "", "", "", ""
 	return w
 }

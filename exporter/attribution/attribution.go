@@ -75,12 +75,14 @@ func own(at Thing, claims []Claim, uses []Use) Owner {
 			o.hold(c)
 		}
 	}
+	o.house(uses, true)
 	if len(o.Holders) == 0 {
 		for _, u := range uses {
 			if u.Thing == at && u.Workload.Type != telemetry.WorkloadTypeUnattributed {
 				o.hold(Claim{Thing: at, Workload: u.Workload, Share: 1, How: u.How})
 			}
 		}
+		o.house(uses, false)
 		for i := range o.Holders { // nothing was allocated, so nobody's share is known
 			o.Holders[i].Share = 1 / float64(len(o.Holders))
 		}

@@ -4,7 +4,7 @@ import "strings"
 
 // Place is where the kernel's control groups say a process belongs. What does not apply is empty.
 type Place struct {
-	Pod       string // UID of the pod; of a static pod 32 digits without dashes, its config.hash
+	Pod       string // UID of the pod, also of one with a job in it; of a static pod 32 digits without dashes, its config.hash
 	Container string // id, 64 hexadecimal digits
 	Runtime   string // containerd, cri-o, docker or podman, where the path tells
 	Job       string // Slurm's number
@@ -53,7 +53,10 @@ func parsePath(path string) Place {
 			p.slurm(s)
 		case strings.HasSuffix(s, "slurmstepd.scope") || s == "slurm" || strings.HasPrefix(s, "slurm_"):
 			slurm = true
-			p = Place{} // any runtime around it is the node's, not the job's
+			// A pod around it is where the job runs; any other runtime is the node's, not the job's.
+			if p = (Place{Pod: p.Pod, Container: p.Container, Runtime: p.Runtime}); p.Pod == "" {
+				p = Place{}
+			}
 		default:
 			p.segment(s)
 		}

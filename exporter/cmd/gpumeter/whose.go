@@ -50,10 +50,14 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 		if err != nil || p.Helper {
 			return attribution.Workload{}, unplaced(err), false
 		}
-		if p.Pod != "" && p.Job == "" && p.SLUID == "" && pods != nil {
-			return podOf(pods, p)
-		}
 		w, how := workloadOf(p)
+		if p.Pod != "" && pods != nil {
+			if pod, podHow, ok := podOf(pods, p); ok && w.Type == telemetry.WorkloadTypeSlurm {
+				w = w.Inside(pod)
+			} else if w == (attribution.Workload{}) {
+				w, how = pod, podHow
+			}
+		}
 		return w, how, w != attribution.Workload{}
 	}}
 	if c.SlurmJobMapping != "" {
