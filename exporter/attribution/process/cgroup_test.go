@@ -1,6 +1,7 @@
 package process
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -37,14 +38,25 @@ func TestParse(t *testing.T) {
 		"0::/../../" + s + "/cri-containerd-" + cid + ".scope": {Pod: uid, Container: cid, Runtime: "containerd"},
 		"0::/../cri-containerd-" + cid + ".scope":              {Container: cid, Runtime: "containerd"},
 		"0::/": {},
+		"0::/kubepods/pod" + uid + "/" + cid + "/docker/" + node:                                   {Pod: uid, Container: cid}, // docker in a pod
+		"0::/docker/" + node + "/docker/" + cid + "/system.slice/x.service":                        {Container: cid, Runtime: "docker"},
+		"0::/kubepods.slice/" + s + "/cri-containerd-" + cid + ".scope/system.slice/nginx.service": {Pod: uid, Container: cid, Runtime: "containerd"},
 		// containers without Kubernetes
 		"0::/system.slice/docker-" + cid + ".scope":                                                      {Container: cid, Runtime: "docker"},
 		"12:memory:/docker/" + cid:                                                                       {Container: cid, Runtime: "docker"},
 		"0::/machine.slice/libpod-" + cid + ".scope/container":                                           {Container: cid, Runtime: "podman"},
 		"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + cid + ".scope/container": {Container: cid, Runtime: "podman", User: "1000"},
+		"0::/machine.slice/libpod-conmon-" + cid + ".scope":                                              {Runtime: "podman", Helper: true},
+		"8:devices:/libpod_parent/libpod-" + cid:                                                         {Container: cid, Runtime: "podman"},
+		"0::/system.slice/nerdctl-" + cid + ".scope":                                                     {Container: cid, Runtime: "containerd"},
+		"0::/default/" + cid:                                                                             {Container: cid}, // nerdctl without systemd: the namespace
 		// neither
-		"0::/user.slice/user-1000.slice/session-4.scope": {User: "1000"},
-		"0::/system.slice/ollama.service":                {Unit: "ollama.service"},
+		"9:devices:/user.slice\n5:pids:/user.slice/user-1000.slice/user@1000.service\n1:name=systemd:/user.slice/user-1000.slice/user@1000.service/app.slice/lab.service": {Unit: "lab.service", User: "1000"},
+		"9:devices:/system.slice/ollama.service\n5:pids:/\n1:name=systemd:/system.slice/ollama.service":                                                                   {Unit: "ollama.service"},
+		"0::/system.slice/system-vllm.slice/vllm@8000.service/workers":                                                                                                    {Unit: "vllm@8000.service"},
+		"0::/system.slice/ollama.service (deleted)":                                                                                                                       {Unit: "ollama.service"},
+		"0::/user.slice/user-1000.slice/session-4.scope":                                                                                                                  {User: "1000"},
+		"0::/system.slice/ollama.service":                                                                                                                                 {Unit: "ollama.service"},
 		// Slurm
 		"0::/system.slice/slurmstepd.scope/job_30214/step_0/user/task_3":                                                       {Job: "30214", Step: "0"},
 		"0::/system.slice/slurmstepd.scope/job_30214/step_batch/user/task_0":                                                   {Job: "30214", Step: "batch"},
@@ -58,6 +70,9 @@ func TestParse(t *testing.T) {
 		"0::/kubepods.slice/" + s + "/cri-containerd-" + cid + ".scope/slurm/uid_7/job_5/step_batch":                           {Pod: uid, Container: cid, Runtime: "containerd", Job: "5", Step: "batch", User: "7"},
 		"0::/kubepods.slice/" + s + "/cri-containerd-" + cid + ".scope/system.slice/slurmstepd.scope/job_5/step_0/user/task_0": {Pod: uid, Container: cid, Runtime: "containerd", Job: "5", Step: "0"},
 		"0::/system.slice/docker-" + node + ".scope/system.slice/slurmstepd.scope/job_5/step_0/user/task_0":                    {Job: "5", Step: "0"},
+		"9:freezer:/slurm_vm/uid_65534/job_4 (deleted)\n2:cpuset:/":                                                            {Job: "4", User: "65534"},
+		"0::/system.slice/slurmstepd.scope/job_x/step_0/user/task_0":                                                           {Step: "0"},
+		"0::/system.slice/slurmstepd.scope/job_12345678901/step_0":                                                             {Step: "0"},
 		// what means nothing
 		"": {}, "nonsense": {}, "0:": {}, "::": {}, "0::/podium/podcast": {}, "0::/pod" + strings.Repeat("g", 36): {},
 		"0::/" + strings.Repeat("a", 65): {}, "0::/system.slice/slurmstepd.scope/sILOU000000000/step_0": {Step: "0"},
@@ -68,22 +83,60 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Each line of testdata/cgroups.txt says what its paths must be parsed to.
+func TestSamples(t *testing.T) {
+	text, err := os.ReadFile("testdata/cgroups.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		n++
+		cgroup, said, _ := strings.Cut(strings.TrimSpace(line), " => ")
+		got := Parse(strings.ReplaceAll(cgroup, " | ", "\n"))
+		said, _, _ = strings.Cut(said, " (")
+		sort, said, _ := strings.Cut(said, " ")
+		if sort != "k8s" && got.Pod != "" || !strings.HasPrefix(sort, "slurm") && got.Job+got.SLUID != "" {
+			t.Errorf("%s\ngot  %+v\nwant %s", cgroup, got, sort)
+		}
+		for word := range strings.FieldsSeq(said) {
+			key, want, _ := strings.Cut(word, "=")
+			want, _, _ = strings.Cut(want, "(")
+			of := map[string]string{
+				"rt": got.Runtime, "cid": got.Container, "job": got.Job, "sluid": got.SLUID, "step": got.Step,
+				"user": got.User, "uid_user": got.User, "uid": got.Pod,
+			}
+			if sort == "slurm" {
+				of["uid"] = got.User
+			}
+			short, cut := strings.CutSuffix(want, "…")
+			switch have, known := of[key]; {
+			case !known: // what a place does not hold, and words of prose
+			case want == "none" && have == "" || have == want || cut && strings.HasPrefix(have, short) && have != "":
+			default:
+				t.Errorf("%s\ngot  %+v\nwant %s", cgroup, got, word)
+			}
+		}
+	}
+	if n < 30 {
+		t.Errorf("%d samples were read", n)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("0::/kubepods.slice/" + s + "/cri-containerd-" + cid + ".scope")
 	f.Add("9:devices:/slurm/uid_1001/job_30214/step_0/task_3")
+	f.Add("0::/user.slice/user-1000.slice/session-4.scope (deleted)")
 	f.Fuzz(func(t *testing.T, text string) {
 		p := Parse(text)
 		if p.Container != "" && len(p.Container) != 64 || p.Pod != "" && len(p.Pod) != 36 && len(p.Pod) != 32 {
 			t.Errorf("%+v", p)
 		}
+		if p.Job != "" && !isNumber(p.Job) || p.User != "" && !isNumber(p.User) || p.SLUID != "" && p.Job != "" && !isSLUID(p.SLUID) {
+			t.Errorf("%+v", p)
+		}
 	})
-}
-
-// The budget is 1 µs.
-func BenchmarkParse(b *testing.B) {
-	text := "0::/kubepods.slice/kubepods-burstable.slice/" + s + "/cri-containerd-" + cid + ".scope\n"
-	b.ReportAllocs()
-	for b.Loop() {
-		Parse(text)
-	}
 }
