@@ -1,34 +1,37 @@
 package process
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
+	"maps"
 	"sync"
 	"time"
 )
 
-// Locator finds out where processes belong, through the host's /proc.
+// Locator finds out where processes belong, through the host's /proc. It may be used by several at once.
 type Locator struct {
 	Proc string // where it is mounted
 	Now  func() time.Time
 
-	mu    sync.Mutex
-	known map[int64]*Process
+	mu     sync.Mutex
+	known  map[int64]*Process
+	counts map[string]uint64
+	names  names
 }
 
 // Process is what the host's /proc tells of one.
 type Process struct {
 	Place
-	Command string
-	start   uint64 // when it began, in ticks since the machine started: a PID is used again
-	looked  time.Time
+	Command string // as the kernel has it, 15 bytes at most; the process can change it
+	// Login is who works where no pod, job or container says: the user's name, or his number where the
+	// host's /etc/passwd has none or may not be read. It is empty for root's own processes, and for those
+	// in a unit of the system.
+	Login string
+	// ToldJob is the job's number where the control group has only a SLUID. It comes from the environment,
+	// which is the user's to change: who knows the number otherwise should not ask this.
+	ToldJob string
+
+	start  uint64 // when it began, in ticks since the machine started: a PID is used again
+	looked time.Time
 }
 
 const (
@@ -36,15 +39,65 @@ const (
 	again = 30 * time.Second
 	// mostKnown is how many processes are remembered; those on the GPUs of any node are fewer.
 	mostKnown = 8192
-	// maxRead is far above what these files hold.
-	maxRead = 64 << 10
 )
 
-// ErrGone is that a process has ended, or is not seen through this /proc.
-var ErrGone = errors.New("no such process")
+// Why a process could not be placed, in errors and in Counts.
+var (
+	// ErrGone is that a process has ended, or never was in this /proc.
+	ErrGone = errors.New("no such process")
+	// ErrHidden is that this /proc shows nobody else's processes (hidepid).
+	ErrHidden = errors.New("other users' processes are hidden")
+	// ErrDenied is that what it tells may not be read.
+	ErrDenied = errors.New("may not be read")
+	// ErrMalformed is that what it tells is not as the kernel writes it.
+	ErrMalformed = errors.New("not as the kernel writes it")
+)
 
-// Locate returns what is known of a process of the host.
+// reasons are the words of Counts for the errors.
+var reasons = [...]struct {
+	err  error
+	word string
+}{{ErrHidden, "hidden"}, {ErrGone, "gone"}, {ErrDenied, "denied"}, {ErrMalformed, "malformed"}}
+
+// environ is the word of Counts for an environment that could not be read, so that a job has no number.
+const environ = "environ"
+
+// Locate returns what is known of a process of the host. Its errors are those above.
 func (l *Locator) Locate(pid int64) (Process, error) {
+	p, err := l.locate(pid)
+	for _, r := range reasons {
+		if errors.Is(err, r.err) {
+			l.count(r.word)
+			break
+		}
+	}
+	return p, err
+}
+
+// Counts are how often a process could not be placed, by reason: gone, hidden, denied, malformed; and
+// environ, where a job's number could not be read from its environment. A process that ends between the
+// driver's telling of it and the look is gone, and no fault.
+func (l *Locator) Counts() map[string]uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[string]uint64{environ: 0}
+	for _, r := range reasons {
+		out[r.word] = 0
+	}
+	maps.Copy(out, l.counts)
+	return out
+}
+
+func (l *Locator) count(reason string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.counts == nil {
+		l.counts = map[string]uint64{}
+	}
+	l.counts[reason]++
+}
+
+func (l *Locator) locate(pid int64) (Process, error) {
 	start, command, err := l.stat(pid)
 	if err != nil {
 		return Process{}, err
@@ -53,14 +106,15 @@ func (l *Locator) Locate(pid int64) (Process, error) {
 	l.mu.Lock()
 	p := l.known[pid]
 	l.mu.Unlock()
-	if p != nil && p.start == start && now.Sub(p.looked) < again {
-		return *p, nil
+	if p != nil && p.start == start && p.Command == command {
+		if age := now.Sub(p.looked); age >= 0 && age < again { // below 0 the clock was set back
+			return *p, nil
+		}
 	}
-	text, err := l.read(pid, "cgroup")
+	p, err = l.look(pid, start, command, now)
 	if err != nil {
 		return Process{}, err
 	}
-	p = &Process{Place: Parse(string(text)), Command: command, start: start, looked: now}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil || len(l.known) >= mostKnown {
@@ -70,47 +124,36 @@ func (l *Locator) Locate(pid int64) (Process, error) {
 	return *p, nil
 }
 
+// look reads all of a process. Its number may be given to another one meanwhile, so that what was read
+// is of both: then it is read again.
+func (l *Locator) look(pid int64, start uint64, command string, now time.Time) (*Process, error) {
+	for range 3 {
+		text, err := l.read(pid, "cgroup")
+		if err != nil {
+			return nil, err
+		}
+		p := &Process{Place: Parse(string(text)), Command: command, start: start, looked: now}
+		switch {
+		case p.Job == "" && p.SLUID != "":
+			p.ToldJob = l.toldJob(pid)
+		case !p.outranksUnit() && (p.Unit == "" || p.User != ""):
+			p.Login = l.login(pid, p.User, now)
+		}
+		began, called, err := l.stat(pid)
+		if err != nil {
+			return nil, err
+		}
+		if began == start {
+			return p, nil
+		}
+		start, command = began, called
+	}
+	return nil, gone(pid)
+}
+
 func (l *Locator) now() time.Time {
 	if l.Now != nil {
 		return l.Now()
 	}
 	return time.Now()
-}
-
-// stat reads when a process began, and its command. The command stands in parentheses and may hold
-// any character, so the last one ends it.
-func (l *Locator) stat(pid int64) (start uint64, command string, err error) {
-	text, err := l.read(pid, "stat")
-	if err != nil {
-		return 0, "", err
-	}
-	from, to := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
-	if from < 0 || to < from {
-		return 0, "", fmt.Errorf("process %d: stat has no command", pid)
-	}
-	fields := strings.Fields(string(text[to+1:]))
-	const startTime = 22 - 3 // of proc(5), counted from the state, which is the third
-	if len(fields) <= startTime {
-		return 0, "", fmt.Errorf("process %d: stat has %d fields", pid, len(fields)+2)
-	}
-	if start, err = strconv.ParseUint(fields[startTime], 10, 64); err != nil {
-		return 0, "", fmt.Errorf("process %d: start time: %w", pid, err)
-	}
-	return start, string(text[from+1 : to]), nil
-}
-
-func (l *Locator) read(pid int64, name string) ([]byte, error) {
-	f, err := os.Open(filepath.Join(l.Proc, strconv.FormatInt(pid, 10), name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("process %d: %w", pid, ErrGone)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("process %d: %w", pid, err)
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(io.LimitReader(f, maxRead))
-	if err != nil { // it ended while it was read
-		return nil, fmt.Errorf("process %d: %w: %w", pid, ErrGone, err)
-	}
-	return text, nil
 }

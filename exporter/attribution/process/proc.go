@@ -1,0 +1,141 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Limits of what is read.
+const (
+	maxRead    = 64 << 10 // far above what the files of a process hold
+	maxEnviron = 4 << 20  // above what the kernel lets a process begin with by default
+)
+
+// stat reads when a process began, and its command. The command stands in parentheses and may hold
+// any character, so the last one ends it.
+func (l *Locator) stat(pid int64) (start uint64, command string, err error) {
+	text, err := l.read(pid, "stat")
+	if err != nil {
+		return 0, "", err
+	}
+	from, to := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if from < 0 || to < from {
+		return 0, "", fmt.Errorf("process %d: stat: %w: no command", pid, ErrMalformed)
+	}
+	fields := strings.Fields(string(text[to+1:]))
+	const startTime = 22 - 3 // of proc(5), counted from the state, which is the third
+	if len(fields) <= startTime {
+		return 0, "", fmt.Errorf("process %d: stat: %w: %d fields", pid, ErrMalformed, len(fields)+2)
+	}
+	if start, err = strconv.ParseUint(fields[startTime], 10, 64); err != nil {
+		return 0, "", fmt.Errorf("process %d: stat: %w: start time: %w", pid, ErrMalformed, err)
+	}
+	return start, printable(string(text[from+1 : to])), nil
+}
+
+// toldJob is the number of the job in the environment a process began with, empty when there is none.
+// The first of several counts, as for the process itself.
+func (l *Locator) toldJob(pid int64) string {
+	f, err := l.open(pid, "environ")
+	if err != nil {
+		l.count(environ)
+		return ""
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	words := bufio.NewReaderSize(io.LimitReader(f, maxEnviron), 4096)
+	for {
+		word, err := words.ReadSlice(0)
+		if number, ok := bytes.CutPrefix(word, []byte("SLURM_JOB_ID=")); ok {
+			if s := string(bytes.TrimSuffix(number, []byte{0})); isNumber(s) {
+				return s
+			}
+			return ""
+		}
+		for errors.Is(err, bufio.ErrBufferFull) { // a long one, which is not it
+			_, err = words.ReadSlice(0)
+		}
+		if err != nil {
+			return ""
+		}
+	}
+}
+
+// login is the user in whose slice a process is, else whose it is: sudo in a session is the work of who
+// sits there. Root's own are nobody's.
+func (l *Locator) login(pid int64, user string, now time.Time) string {
+	if user == "" {
+		user = l.uid(pid)
+	}
+	if user == "" || user == "0" {
+		return ""
+	}
+	if name := l.names.of(l.Proc, user, now); name != "" {
+		return name
+	}
+	return user
+}
+
+// uid is the number of the user who started a process, empty when it can not be read.
+func (l *Locator) uid(pid int64) string {
+	text, err := l.read(pid, "status")
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut("\n"+string(text), "\nUid:")
+	fields := strings.Fields(rest)
+	if len(fields) < 4 || !isNumber(fields[0]) {
+		return ""
+	}
+	return fields[0]
+}
+
+// printable has a ? for what would disturb a terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s)
+}
+
+func (l *Locator) open(pid int64, name string) (*os.File, error) {
+	f, err := os.Open(filepath.Join(l.Proc, strconv.FormatInt(pid, 10), name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(filepath.Join(l.Proc, "1")); err != nil { // which every machine has
+			return nil, fmt.Errorf("process %d: %w", pid, ErrHidden)
+		}
+		return nil, gone(pid)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("process %d: %w: %w", pid, ErrDenied, err)
+	case err != nil: // it ended while it was opened
+		return nil, fmt.Errorf("process %d: %w: %w", pid, ErrGone, err)
+	}
+	return f, nil
+}
+
+func (l *Locator) read(pid int64, name string) ([]byte, error) {
+	f, err := l.open(pid, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(f, maxRead))
+	if err != nil { // it ended while it was read
+		return nil, fmt.Errorf("process %d: %w: %w", pid, ErrGone, err)
+	}
+	return text, nil
+}
+
+func gone(pid int64) error { return fmt.Errorf("process %d: %w", pid, ErrGone) }
