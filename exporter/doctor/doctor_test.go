@@ -160,6 +160,16 @@ func TestAdviceIsOnWhatIsMissing(t *testing.T) {
 	}
 }
 
+// A machine without a kubelet is in order, unless we run in one of its pods.
+func TestNoKubelet(t *testing.T) {
+	if w := NoKubelet("/kubelet", false); w.State != "missing" || w.Advice != "" {
+		t.Errorf("outside a cluster: %+v", w)
+	}
+	if w := NoKubelet("/kubelet", true); !strings.HasPrefix(w.Advice, "the kubelet's socket is not there: mount") {
+		t.Errorf("in a pod: %+v", w)
+	}
+}
+
 func TestHandler(t *testing.T) {
 	h := Handler(func(context.Context) Report { return New(Facts{Snapshot: picture()}) })
 	for _, target := range []string{"/", "/?format=json"} {

@@ -29,6 +29,7 @@ func examine(c config.Doctor, out io.Writer, log *slog.Logger) int {
 	if c.URL != "" {
 		r, err = consult(ctx, c.URL)
 	} else {
+		c.Kubernetes.APIJitter = 0
 		n, wrong := newNode(ctx, c.Node, 0, nil, log)
 		if wrong != nil {
 			log.Error("the node can not be read as asked", "err", wrong)

@@ -18,6 +18,7 @@ import (
 func once(c config.Once, out io.Writer, log *slog.Logger) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	c.Kubernetes.APIJitter = 0
 	n, err := newNode(ctx, c.Node, 0, nil, log)
 	if err != nil {
 		log.Error("the node can not be read as asked", "err", err)

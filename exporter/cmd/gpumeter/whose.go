@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"log/slog"
+	"os"
 	"strconv"
 	"strings"
 
@@ -58,7 +58,10 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 				w, how = pod, podHow
 			}
 		}
-		return w, how, w != attribution.Workload{}
+		if w == (attribution.Workload{}) {
+			return w, doctor.NoPod, false
+		}
+		return w, how, true
 	}}
 	if c.SlurmJobMapping != "" {
 		mapping := &slurm.Directory{Path: c.SlurmJobMapping, Logger: log}
@@ -67,7 +70,11 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 			return jobClaims(mapping.Entries(), devices)
 		})
 	}
-	if pods != nil {
+	if pods == nil {
+		out.examine = append(out.examine, func() []doctor.Witness {
+			return []doctor.Witness{doctor.NoKubelet(c.Kubernetes.KubeletDir, os.Getenv("KUBERNETES_SERVICE_HOST") != "")}
+		})
+	} else {
 		out.run = append(out.run, pods.Run)
 		out.examine = append(out.examine, func() []doctor.Witness { return doctor.Kubernetes(pods) })
 		out.tell = append(out.tell, func(s *snapshot.Snapshot, to *self.Attribution) { tellOfPods(pods, s, to) })
@@ -84,7 +91,7 @@ func unplaced(err error) string {
 		return doctor.OfSlurm
 	case errors.Is(err, process.ErrGone):
 		return doctor.NotSeen
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, process.ErrHidden), errors.Is(err, process.ErrDenied):
 		return doctor.NotRead
 	}
 	return doctor.NoSense
