@@ -3,15 +3,10 @@ package slurm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,9 +20,18 @@ type Entry struct {
 	Job         Job
 }
 
+// Thing is the name of what an entry gives, as its file has it.
+func (e Entry) Thing() string {
+	if e.GPUInstance == "" {
+		return e.GPU
+	}
+	return e.GPU + "." + e.GPUInstance
+}
+
 // Job is what is known of one. All but its number is there only when the prolog writes it.
 type Job struct {
 	ID        string `json:"-"`
+	SLUID     string `json:"sluid"` // Slurm's own id, which from 26.05 on names the job's control group
 	User      string `json:"user"`
 	Account   string `json:"account"`
 	Partition string `json:"partition"`
@@ -35,25 +39,28 @@ type Job struct {
 	Name      string `json:"name"`
 }
 
-// Limits of what is believed.
-const (
-	maxFile  = 64 << 10
-	maxFiles = 4096
-	maxWord  = 256
-)
-
 // Directory is where the prolog writes: a file for each GPU, named by its index, or index.instance,
 // with a job's number on each line, as dcgm-exporter reads them; and beside them jobs/NUMBER.json.
+// Its methods may be called by several at once.
 type Directory struct {
 	Path   string
 	Period time.Duration // how often it is read; 0: 5 s
 	Logger *slog.Logger  // nil: nothing is logged
 
-	mu      sync.Mutex
-	entries []Entry
-	faults  uint64
-	said    string
+	mu     sync.Mutex
+	last   contents
+	absent []string
+	counts map[string]uint64
+	said   string
 }
+
+// Why something of the directory could not be taken, as Counts names it.
+const (
+	unreadable = "unreadable" // the directory, or a file in it; also a directory that is gone
+	malformed  = "malformed"  // a line that is no job's number, a job's file that is not as the prolog writes it
+	limit      = "limit"      // more than is believed
+	absent     = "absent"     // the name of a GPU or MIG instance that no driver lists
+)
 
 // Run reads the directory again and again until the context ends. Nothing waits for a disk that hangs
 // but this.
@@ -65,7 +72,7 @@ func (d *Directory) Run(ctx context.Context) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for {
-		d.look()
+		d.look(time.Now())
 		select {
 		case <-ctx.Done():
 			return
@@ -78,153 +85,100 @@ func (d *Directory) Run(ctx context.Context) {
 func (d *Directory) Entries() []Entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.entries
+	return d.last.entries
 }
 
-// Faults counts what could not be read or understood.
-func (d *Directory) Faults() uint64 {
+// Job is one of the last look by its number, or where that is empty by its SLUID.
+func (d *Directory) Job(id, sluid string) (Job, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.faults
+	for _, e := range d.last.entries {
+		if id != "" && e.Job.ID == id || id == "" && sluid != "" && e.Job.SLUID == sluid {
+			return e.Job, true
+		}
+	}
+	return Job{}, false
 }
+
+// Counts are how often something could not be taken, by reason: unreadable, malformed, limit, absent.
+// What stays wrong is counted at each look, a file once.
+func (d *Directory) Counts() map[string]uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := map[string]uint64{unreadable: 0, malformed: 0, limit: 0, absent: 0}
+	maps.Copy(out, d.counts)
+	return out
+}
+
+// Absent tells which things of the entries no driver lists: who knows the devices calls it with all of
+// them, as often as it likes. What is new is logged, and all are counted at each look.
+func (d *Directory) Absent(things []string) {
+	slices.Sort(things)
+	things = slices.Compact(things)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if slices.Equal(things, d.absent) {
+		return
+	}
+	d.absent = slices.Clone(things)
+	if d.Logger == nil {
+		return
+	}
+	if len(things) > 0 {
+		d.Logger.Warn("job mapping names what no driver lists", "gpus", strings.Join(things[:min(len(things), mostSaid)], " "), "count", len(things))
+	} else {
+		d.Logger.Info("all that the job mapping names is there")
+	}
+}
+
+// mostSaid is how much of one sort a line of the log names.
+const mostSaid = 10
 
 // look reads once.
-func (d *Directory) look() {
-	entries, err := Read(d.Path)
+func (d *Directory) look(now time.Time) {
+	d.mu.Lock()
+	before := d.last
+	d.mu.Unlock()
+	next := read(d.Path, before, now)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	said := ""
-	if err != nil {
-		d.faults++
-		said = err.Error()
+	d.last = next
+	if d.counts == nil {
+		d.counts = map[string]uint64{}
 	}
+	d.counts[absent] += uint64(len(d.absent))
+	for _, f := range next.faults {
+		d.counts[f.reason]++
+	}
+	said := next.String()
 	if said != d.said && d.Logger != nil {
-		if err != nil {
-			d.Logger.Warn("job mapping can not be read in full", "err", err)
+		if said != "" {
+			d.Logger.Warn("job mapping can not be read in full", "err", said)
 		} else {
 			d.Logger.Info("job mapping can be read again")
 		}
 	}
 	d.said = said
-	d.entries = entries
 }
 
-var (
-	fileName = regexp.MustCompile(`^(\d{1,4})(?:\.(\d{1,4}))?$`)
-	jobID    = regexp.MustCompile(`^[0-9]{1,10}(?:[_+][0-9]{1,10})?$`) // with the task of an array, or the part of a heterogeneous job
-)
+// fault is something that could not be taken, and why.
+type fault struct {
+	reason string
+	err    error
+}
 
-// Read reads the directory. What can not be read or understood costs itself; the error names it, and
-// the rest is returned with it. A directory that is not there says that there are no jobs.
-func Read(dir string) ([]Entry, error) {
-	files, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("slurm: %w", err)
-	}
-	var entries []Entry
-	var faults []error
-	jobs := map[string]Job{}
-	for i, f := range files {
-		if i == maxFiles {
-			faults = append(faults, fmt.Errorf("slurm: %s: more than %d files", dir, maxFiles))
+// String is what is wrong, empty when nothing is.
+func (c *contents) String() string {
+	var all []error
+	for i, f := range c.faults {
+		if i == mostSaid {
+			all = append(all, fmt.Errorf("and %d more", len(c.faults)-i))
 			break
 		}
-		m := fileName.FindStringSubmatch(f.Name())
-		if m == nil || f.IsDir() {
-			continue // jobs/, and what a prolog is about to put in place
-		}
-		ids, err := readJobs(filepath.Join(dir, f.Name()))
-		if err != nil {
-			faults = append(faults, err)
-		}
-		for _, id := range ids {
-			job, known := jobs[id]
-			if !known {
-				if job, err = readJob(dir, id); err != nil {
-					faults = append(faults, err)
-				}
-				jobs[id] = job
-			}
-			entries = append(entries, Entry{GPU: m[1], GPUInstance: m[2], Job: job})
-		}
+		all = append(all, f.err)
 	}
-	return entries, errors.Join(faults...)
-}
-
-// readJobs reads the numbers of a GPU's jobs, each once.
-func readJobs(path string) (ids []string, err error) {
-	text, err := readFile(path)
-	if err != nil {
-		return nil, err
+	if err := errors.Join(all...); err != nil {
+		return err.Error()
 	}
-	var faults []error
-	n := 0
-	for line := range strings.Lines(string(text)) {
-		n++
-		id, _, _ := strings.Cut(strings.TrimSpace(line), " ") // what else a prolog adds is its own
-		switch {
-		case id == "":
-		case !jobID.MatchString(id):
-			faults = append(faults, fmt.Errorf("slurm: %s:%d: %q is no job's number", path, n, cut(id)))
-		case !slices.Contains(ids, id):
-			ids = append(ids, id)
-		}
-	}
-	return ids, errors.Join(faults...)
-}
-
-// readJob reads what the prolog wrote of a job, which is nothing where it writes numbers alone.
-func readJob(dir, id string) (Job, error) {
-	job := Job{ID: id}
-	path := filepath.Join(dir, "jobs", id+".json")
-	text, err := readFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return job, nil
-	}
-	if err != nil {
-		return job, err
-	}
-	said := Job{}
-	if err := json.Unmarshal(text, &said); err != nil {
-		return job, fmt.Errorf("slurm: %s: %w", path, err)
-	}
-	said.ID = id
-	for _, word := range []*string{&said.User, &said.Account, &said.Partition, &said.QOS, &said.Name} {
-		*word = cut(*word)
-	}
-	return said, nil
-}
-
-// cut bounds what may become a label.
-func cut(s string) string {
-	if len(s) > maxWord {
-		s = s[:maxWord]
-	}
-	return strings.ToValidUTF8(s, "")
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("slurm: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("slurm: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("slurm: %s: is no file", path)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("slurm: %w", err)
-	}
-	if len(text) > maxFile {
-		return nil, fmt.Errorf("slurm: %s: more than %d bytes", path, maxFile)
-	}
-	return text, nil
+	return ""
 }
