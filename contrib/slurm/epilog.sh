@@ -10,7 +10,7 @@ exec 9>"$dir/.lock"
 flock -w 10 9
 for file in "$dir"/[0-9]*; do
 	[ -f "$file" ] && grep -qx "$SLURM_JOB_ID" "$file" || continue
-	grep -vx "$SLURM_JOB_ID" "$file" >"$dir/.next" || true # none is left
+	grep -vx "$SLURM_JOB_ID" "$file" >"$dir/.next" || [ $? -eq 1 ] # 1: none is left; above: the disk is full
 	if [ -s "$dir/.next" ]; then mv "$dir/.next" "$file"; else rm -f "$file" "$dir/.next"; fi
 done
 rm -f "$dir/jobs/$SLURM_JOB_ID.json"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,12 +46,13 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 		return witnesses{}, err
 	}
 	processes := &process.Locator{Proc: c.HostProc}
+	mapping := &slurm.Directory{Path: c.SlurmJobMapping, Logger: log} // of nothing, where none is given
 	out := witnesses{place: func(pid int64) (attribution.Workload, string, bool) {
 		p, err := processes.Locate(pid)
 		if err != nil || p.Helper {
 			return attribution.Workload{}, unplaced(err), false
 		}
-		w, how := workloadOf(p)
+		w, how := workloadOf(p, mapping.Job)
 		if p.Pod != "" && pods != nil {
 			if pod, podHow, ok := podOf(pods, p); ok && w.Type == telemetry.WorkloadTypeSlurm {
 				w = w.Inside(pod)
@@ -64,10 +66,11 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 		return w, how, true
 	}}
 	if c.SlurmJobMapping != "" {
-		mapping := &slurm.Directory{Path: c.SlurmJobMapping, Logger: log}
 		out.run = append(out.run, mapping.Run)
 		out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim {
-			return jobClaims(mapping.Entries(), devices)
+			claims, absent := jobClaims(mapping.Entries(), devices)
+			mapping.Absent(absent)
+			return claims
 		})
 	}
 	if pods == nil {
@@ -97,31 +100,42 @@ func unplaced(err error) string {
 	return doctor.NoSense
 }
 
-// jobClaims are what the prolog says each job was given. Jobs that share a GPU have equal shares of it.
-func jobClaims(entries []slurm.Entry, devices []snapshot.Device) []attribution.Claim {
-	sharers := map[[2]string]float64{}
+// jobClaims are what the prolog says each job was given, and what of it no driver lists. Jobs that share
+// a GPU have equal shares of it.
+func jobClaims(entries []slurm.Entry, devices []snapshot.Device) (all []attribution.Claim, absent []string) {
+	sharers := map[string]float64{}
 	for _, e := range entries {
-		sharers[[2]string{e.GPU, e.GPUInstance}]++
+		sharers[e.Thing()]++
 	}
-	var all []attribution.Claim
+	listed := slices.ContainsFunc(devices, func(d snapshot.Device) bool { return d.Identity.Vendor == "nvidia" && d.Identity.UUID != "" })
 	for _, e := range entries {
+		there := !listed // while no driver lists any, nobody knows
 		for i := range devices {
 			d := &devices[i]
 			if d.Identity.Vendor != "nvidia" || strconv.Itoa(d.Identity.Index) != e.GPU {
 				continue
 			}
-			for _, at := range things(d, e.GPUInstance) {
+			held := things(d, e.GPUInstance)
+			up, _ := d.Read.Presence.Up.Get()
+			there = there || len(held) > 0 || up != 1 // the parts of one that does not answer are not known
+			for _, at := range held {
 				all = append(all, attribution.Claim{
-					Thing: at, Share: 1 / sharers[[2]string{e.GPU, e.GPUInstance}], How: "job mapping",
-					Workload: attribution.Workload{
-						Type: telemetry.WorkloadTypeSlurm, Job: e.Job.ID, User: e.Job.User, Account: e.Job.Account, Partition: e.Job.Partition,
-					},
-					Detail: attribution.Detail{JobName: e.Job.Name},
+					Thing: at, Share: 1 / sharers[e.Thing()], How: "job mapping",
+					Workload: jobWorkload(e.Job), Detail: attribution.Detail{JobName: e.Job.Name},
 				})
 			}
 		}
+		if !there {
+			absent = append(absent, e.Thing())
+		}
 	}
-	return all
+	return all, absent
+}
+
+func jobWorkload(job slurm.Job) attribution.Workload {
+	return attribution.Workload{
+		Type: telemetry.WorkloadTypeSlurm, Job: job.ID, User: job.User, Account: job.Account, Partition: job.Partition,
+	}
 }
 
 // things are the device, or the partitions of a GPU instance of it.
@@ -165,19 +179,27 @@ func onSimulated(tenants *sim.Tenants) witnesses {
 	}
 }
 
-// workloadOf says whose work a process does, as far as its place alone tells: not the pod's name,
-// nor the user of a job.
-func workloadOf(p process.Process) (w attribution.Workload, how string) {
+// workloadOf says whose work a process does, as far as its place alone tells: not the pod's name. What
+// the prolog wrote of a job is believed before what the process says of itself, which its user can change.
+func workloadOf(p process.Process, known func(id, sluid string) (slurm.Job, bool)) (w attribution.Workload, how string) {
 	const short = 12 // digits of a container's id, as its runtime's tools print it
 	switch {
 	case p.Job != "" || p.SLUID != "":
-		return attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: cmp.Or(p.Job, p.SLUID)}, "cgroup of the job"
+		if job, ok := known(p.Job, p.SLUID); ok {
+			return jobWorkload(job), "cgroup of the job"
+		}
+		// A SLUID is not the job's number, but it is no other job's.
+		return jobWorkload(slurm.Job{ID: cmp.Or(p.Job, p.ToldJob, p.SLUID)}), "cgroup of the job"
 	case p.Pod != "":
 		return attribution.Workload{}, "" // the kubelet knows its name
 	case p.Container != "":
 		return attribution.Workload{Type: telemetry.WorkloadTypeUnit, Unit: cmp.Or(p.Runtime, "container") + "/" + p.Container[:short]}, "cgroup of the container"
+	case p.Unit != "" && p.Login != "": // other users may have a unit of that name
+		return attribution.Workload{Type: telemetry.WorkloadTypeUnit, Unit: "user/" + p.Login + "/" + p.Unit}, "cgroup of the user's unit"
 	case p.Unit != "":
 		return attribution.Workload{Type: telemetry.WorkloadTypeUnit, Unit: p.Unit}, "cgroup of the unit"
+	case p.Login != "":
+		return attribution.Workload{Type: telemetry.WorkloadTypeProcess, Unit: "user/" + p.Login}, "user of the process"
 	default:
 		return attribution.Workload{Type: telemetry.WorkloadTypeProcess, Unit: p.Command}, "command of the process"
 	}
