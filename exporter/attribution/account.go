@@ -16,8 +16,12 @@ type account struct {
 	method   string
 	born     time.Time // first seen
 	seen     time.Time // last seen
+	turn     uint64    // of the last picture it was in
 	frozen   bool      // its labels do not change any more
 	live     bool      // its hold is over
+	retired  bool      // another of its name and other labels came after it
+	into     *account  // that tells it, together with others; nil: it is told
+	line     *usage    // it is billed to, once its labels are frozen
 	model    string    // of the device
 	labels   *metric.Labels
 	info     telemetry.Part[telemetry.Detail]
@@ -89,22 +93,44 @@ type key struct {
 func (a *account) book(more bill) {
 	a.bill.add(more)
 	a.unbilled.add(more)
+	if a.into != nil {
+		a.into.bill.add(more)
+	}
+}
+
+// take takes over what another account has counted.
+func (a *account) take(from *account) {
+	a.bill.add(from.bill)
+	a.unbilled.add(from.unbilled)
+	for i := range a.xids {
+		a.xids[i].add(from.xids[i])
+	}
+	for i := range a.ecc {
+		a.ecc[i].add(from.ecc[i])
+	}
+	for i := range a.throttle {
+		a.throttle[i].add(from.throttle[i])
+	}
 }
 
 // settle takes over what is known of the workload by now, until its labels are frozen: series must
-// not change their names.
+// not change their names. How its use is split may change with every picture.
 func (a *account) settle(w Workload, d Detail, method string, now time.Time, hold time.Duration) {
-	a.seen = now
-	if a.frozen {
-		return
+	if method == "" {
+		method = a.method
 	}
-	if a.labels == nil || a.workload != w || a.detail != d || a.method != method {
-		a.workload, a.detail, a.method = w, d, method
+	if a.frozen {
+		w, d = a.workload, a.detail
+	}
+	if a.labels == nil || a.workload != w {
 		a.labels = w.labels(a.at)
+	}
+	if a.info.Labels == nil || a.workload != w || a.detail != d || a.method != method {
+		a.workload, a.detail, a.method = w, d, method
 		a.info = a.describe()
 	}
 	waits := w.Type == telemetry.WorkloadTypeKubernetes || w.Type == telemetry.WorkloadTypeSlurm // for what made the pod, for the user
-	a.frozen = !waits || now.Sub(a.born) >= hold
+	a.frozen = a.frozen || !waits || now.Sub(a.born) >= hold
 }
 
 // describe makes the info series.
@@ -125,13 +151,13 @@ func (a *account) describe() telemetry.Part[telemetry.Detail] {
 
 // tell writes the series. Until the hold is over counts are told as 0, so that increase() sees
 // what was used before the first scrape that saw the workload.
-func (a *account) tell(now time.Time, hold time.Duration) telemetry.Part[telemetry.Workload] {
+func (a *account) tell(turn uint64, now time.Time, hold time.Duration) telemetry.Part[telemetry.Workload] {
 	out := telemetry.Part[telemetry.Workload]{Labels: a.labels}
 	a.live = a.live || now.Sub(a.born) >= hold
 	live := a.live
 	a.bill.tell(&out.Read.Accounting, live)
 	h := &out.Read.Holding
-	if a.seen.Equal(now) { // what it holds now; a workload that has ended holds nothing
+	if a.turn == turn { // what it holds now; a workload that has ended holds nothing
 		h.MemoryUsage = a.memory
 	}
 	for i := range a.xids {
@@ -143,20 +169,5 @@ func (a *account) tell(now time.Time, hold time.Duration) telemetry.Part[telemet
 	for i := range a.throttle {
 		a.throttle[i].tell(&h.ThrottleTime[i], live)
 	}
-	return out
-}
-
-// usage is one line of the ledger: it outlives the workloads it is made of.
-type usage struct {
-	labels *metric.Labels
-	born   time.Time
-	live   bool // its hold is over
-	bill
-}
-
-func (u *usage) tell(now time.Time, hold time.Duration) telemetry.Part[telemetry.Usage] {
-	out := telemetry.Part[telemetry.Usage]{Labels: u.labels}
-	u.live = u.live || now.Sub(u.born) >= hold
-	u.bill.tell(&out.Read.Accounting, u.live)
 	return out
 }

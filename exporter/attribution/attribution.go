@@ -66,14 +66,12 @@ func (o *Owner) Sole() *Claim {
 	return &o.Holders[0]
 }
 
-// own decides who holds a thing. Ownership is per pod: the container is named when it is the only
-// one that holds the thing.
+// own decides who holds a thing, of which these are all claims. Ownership is per pod: the container
+// is named when it is the only one that holds the thing.
 func own(at Thing, claims []Claim, uses []Use) Owner {
 	o := Owner{Thing: at, Sharing: telemetry.SharingNone}
 	for _, c := range claims {
-		if c.Thing == at {
-			o.hold(c)
-		}
+		o.hold(c)
 	}
 	o.house(uses, true)
 	if len(o.Holders) == 0 {
@@ -87,6 +85,12 @@ func own(at Thing, claims []Claim, uses []Use) Owner {
 			o.Holders[i].Share = 1 / float64(len(o.Holders))
 		}
 	}
+	o.judge()
+	return o
+}
+
+// judge says how the thing is shared, and orders who holds it.
+func (o *Owner) judge() {
 	slices.SortFunc(o.Holders, func(a, b Claim) int { return compare(a.Workload, b.Workload) })
 	switch {
 	case len(o.Holders) == 1:
@@ -94,7 +98,6 @@ func own(at Thing, claims []Claim, uses []Use) Owner {
 	case len(o.Holders) > 1:
 		o.Sharing = telemetry.SharingShared
 	}
-	return o
 }
 
 // hold adds one claim to the holders, those of one pod or job together.

@@ -21,7 +21,7 @@ type Config struct {
 	Place func(pid int64) (Workload, string, bool)
 	Hold  time.Duration // from its first sight for which a workload's counts are told as 0; default 30 s
 	Keep  time.Duration // after its end for which its series stay; default 10 min
-	Limit int           // the most workloads; those beyond are told as one; default 1000
+	Limit int           // the most workloads, and the most lines of the ledger; those beyond are told as one; default 1000
 	// Join leaves the owner's labels off the gauges of devices: they are to be joined.
 	Join   bool
 	Logger *slog.Logger
@@ -32,17 +32,21 @@ type Attributor struct {
 	cfg Config
 
 	mu       sync.Mutex
-	last     time.Time        // of the picture before
-	counts   map[Thing]counts // as it told them
-	rest     map[string]*baseline
-	busy     map[process]float64 // seconds of each process, as the picture before told them
+	turn     uint64    // pictures taken
+	last     time.Time // of the picture before
+	clock    time.Time // as last, without the times nobody looked: it never goes back
+	missed   float64   // seconds nobody looked
+	devices  []snapshot.Device
+	said     []Claim // of them
+	wards    map[string]*ward
 	accounts map[key]*account
-	order    []*account // by first sight
-	folded   map[key]bool
+	order    []*account // by first sight, those that were retired too
+	told     int        // accounts that are not folded
+	folded   folded
 	ledger   map[telemetry.UsageAttributes]*usage
 	lines    []*usage // by first sight
-	clamps   map[string]float64
-	joined   map[joined]*metric.Labels
+	clamps   map[string]uint64
+	joined   map[joined]*both
 	result   result
 }
 
@@ -77,8 +81,9 @@ func New(cfg Config) *Attributor {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Attributor{
-		cfg: cfg, counts: map[Thing]counts{}, rest: map[string]*baseline{}, busy: map[process]float64{},
-		accounts: map[key]*account{}, folded: map[key]bool{}, ledger: map[telemetry.UsageAttributes]*usage{}, clamps: map[string]float64{}, joined: map[joined]*metric.Labels{},
+		cfg: cfg, wards: map[string]*ward{}, accounts: map[key]*account{}, ledger: map[telemetry.UsageAttributes]*usage{},
+		clamps: map[string]uint64{"gpu.workload.busy.time": 0, "gpu.workload.memory.usage": 0, "gpu.workload.allocated.time": 0},
+		joined: map[joined]*both{},
 	}
 }
 
@@ -93,21 +98,37 @@ func (a *Attributor) Stage(s *snapshot.Snapshot) {
 	a.tell(s)
 }
 
-// take accounts for the time since the picture before.
+// take accounts for the time since the picture before, to who held things then, and finds who
+// holds them now.
 func (a *Attributor) take(s *snapshot.Snapshot) {
-	seconds := s.Taken.Sub(a.last).Seconds()
-	if a.last.IsZero() || seconds < 0 || seconds > longest.Seconds() {
-		seconds = 0 // nothing is known of it
-	}
-	a.last = s.Taken
-	claims := a.claims(s.Devices)
+	a.turn++
+	seconds, known := a.pass(s.Taken)
+	a.devices = a.recall(s.Devices)
+	a.said = a.claims(a.devices)
+	claims := byThing(a.said)
 	a.result = result{owners: map[Thing]Owner{}, seen: map[string]sight{}}
-	busy := map[process]float64{}
-	for i := range s.Devices {
-		a.device(&s.Devices[i], claims, seconds, busy)
+	for i := range a.devices {
+		a.device(&a.devices[i], claims, seconds, known)
 	}
-	a.busy = busy
-	a.sweep(s.Taken)
+	a.sweep()
+}
+
+// pass is the time since the picture before; it is not known when nobody looked for long, or the
+// clock was set back.
+func (a *Attributor) pass(taken time.Time) (seconds float64, known bool) {
+	before := a.last
+	a.last = taken
+	if before.IsZero() {
+		a.clock = taken
+		return 0, true
+	}
+	since := taken.Sub(before)
+	if since < 0 || since > longest {
+		a.missed += max(since.Seconds(), 0)
+		return 0, false
+	}
+	a.clock = a.clock.Add(since)
+	return since.Seconds(), true
 }
 
 func (a *Attributor) claims(devices []snapshot.Device) []Claim {
@@ -118,36 +139,48 @@ func (a *Attributor) claims(devices []snapshot.Device) []Claim {
 	return all
 }
 
+// byThing sorts claims by what they are of.
+func byThing(all []Claim) map[Thing][]Claim {
+	out := make(map[Thing][]Claim, len(all))
+	for _, c := range all {
+		out[c.Thing] = append(out[c.Thing], c)
+	}
+	return out
+}
+
 // device accounts for one device and its partitions.
-func (a *Attributor) device(d *snapshot.Device, claims []Claim, seconds float64, busy map[process]float64) {
+func (a *Attributor) device(d *snapshot.Device, claims map[Thing][]Claim, seconds float64, known bool) {
 	uuid := d.Identity.UUID
 	if uuid == "" {
 		return // a device nobody has met yet is nobody's
 	}
-	uses := a.uses(d)
+	w := a.ward(uuid)
+	uses := w.remember(d, a.uses(d))
 	a.result.seen[uuid] = sightOf(d, uses)
-	b := a.rest[uuid]
-	if b == nil {
-		b = new(baseline)
-		a.rest[uuid] = b
-	}
-	b.see(&d.Read)
+	w.rest.see(d)
 	now := countsOf(&d.Read)
-	whole := Thing{Device: uuid}
-	since := now.since(a.counts[whole])
-	a.counts[whole] = now
-
-	if len(d.Read.Partitions) > 0 {
-		a.partitions(d, claims, uses, since, b, seconds)
-		return
+	since, anew := now.since(w.counts)
+	w.counts = now
+	w.seconds += seconds
+	w.blind = w.blind || !known
+	stakes := w.stakes
+	if w.blind {
+		stakes = nobodys(stakes)
 	}
-	owner := own(whole, claims, uses)
-	a.result.add(owner)
-	in := interval{seconds: seconds, busy: since.busy, energy: since.energy, active: b.active(since.energy.n, seconds)}
-	measured := a.measured(whole, uses, busy)
-	a.account(&owner, d, in, 1, measured)
-	a.suffer(&owner, since)
-	a.hold(&owner, d.Read.Memory.Usage, uses, d.Read.Processes != nil)
+	active := w.rest.active(since.energy.n, w.seconds)
+	switch {
+	case len(stakes) > 1:
+		a.inParts(d, w, stakes, since, active, seconds)
+	case len(stakes) == 1:
+		in := interval{seconds: seconds, busy: since.busy, energy: since.energy, active: active}
+		a.account(w, &stakes[0].owner, in, 1, w.measured(stakes[0].owner.Thing, uses))
+		a.suffer(&stakes[0].owner, since)
+	}
+	a.afresh(uuid, anew)
+	w.taken(d, uses, since.energy.known)
+
+	w.stakes = a.stakes(d, claims, uses)
+	a.meetAll(d, w, uses)
 }
 
 // uses are the device's processes and whose they are.
@@ -171,105 +204,114 @@ func (a *Attributor) uses(d *snapshot.Device) []Use {
 	return out
 }
 
-// measured are the seconds each workload's processes worked since the picture before; nil when the
-// driver measures none.
-func (a *Attributor) measured(at Thing, uses []Use, busy map[process]float64) map[Workload]float64 {
-	var out map[Workload]float64
-	for _, u := range uses {
-		n, ok := u.Busy.Get()
-		if !ok || u.Thing != at {
-			continue
-		}
-		if out == nil {
-			out = map[Workload]float64{}
-		}
-		p := process{at, u.PID}
-		busy[p] = n
-		if before, met := a.busy[p]; met && n > before {
-			out[u.Workload] += n - before
-		} else if !met {
-			out[u.Workload] += 0 // its count began before it was seen
-		}
-	}
-	return out
-}
-
-// account books an interval.
-func (a *Attributor) account(o *Owner, d *snapshot.Device, in interval, weight float64, measured map[Workload]float64) {
-	parts, method, clamped := split(o, in, weight, measured)
-	if clamped {
+// account books an interval to those who held the thing when it began.
+func (a *Attributor) account(w *ward, o *Owner, in interval, weight float64, measured map[Workload]float64) {
+	w.claimCredit(o.Thing, measured)
+	parts, _, over := split(o, in, weight, measured)
+	if w.keepCredit(o.Thing, over) {
 		a.clamps["gpu.workload.busy.time"]++
 	}
 	for _, p := range parts {
-		detail := Detail{}
-		how := method
-		for _, h := range o.Holders {
-			if h.Workload == p.workload {
-				detail = h.Detail
-			}
-		}
-		if acc := a.open(o.Thing, p.workload, detail, how); acc != nil {
-			acc.model = d.Identity.Model
+		if acc := a.accounts[key{o.Thing, identity(p.workload)}]; acc != nil {
 			acc.book(p.bill)
 			a.charge(acc)
 		}
 	}
 }
 
-// open returns the account of a workload on a thing. Beyond the limit, the newest share one.
+// meet opens the accounts of who holds a thing now, which begin at 0.
+func (a *Attributor) meet(o *Owner, d *snapshot.Device, in interval, weight float64, measured map[Workload]float64) {
+	parts, method, _ := split(o, in, weight, measured)
+	switch {
+	case silent(d):
+		method = "" // as before
+	case o.Partition != "" && method == bySoleOwner:
+		method = byPartitions
+	}
+	for _, p := range parts {
+		detail := Detail{}
+		for _, h := range o.Holders {
+			if h.Workload == p.workload {
+				detail = h.Detail
+			}
+		}
+		acc := a.open(o.Thing, p.workload, detail, method)
+		acc.model = d.Identity.Model
+		acc.book(p.bill)
+		a.charge(acc)
+	}
+}
+
+// open returns the account of a workload on a thing.
 func (a *Attributor) open(at Thing, w Workload, d Detail, method string) *account {
 	k := key{at, identity(w)}
-	if a.folded[k] {
-		k, w, d = key{at, overflow}, overflow, Detail{}
-	}
 	acc := a.accounts[k]
+	if acc != nil && acc.frozen && acc.workload != w && acc.turn+1 < a.turn {
+		acc.retired, acc = true, nil // it ended, and another came that has its name and not its labels
+	}
+	if acc == nil || !acc.frozen && acc.workload != w {
+		acc = a.resume(k, w, acc)
+	}
 	if acc == nil {
-		if w.Type < telemetry.WorkloadTypeUnattributed && len(a.accounts) >= a.cfg.Limit {
-			a.folded[k] = true
-			return a.open(at, w, d, method)
-		}
-		acc = &account{at: at, born: a.last}
+		acc = &account{at: at, born: a.clock}
 		a.accounts[k] = acc
 		a.order = append(a.order, acc)
+		acc.workload = w
+		a.admit(acc)
 	}
-	acc.settle(w, d, method, a.last, a.cfg.Hold)
+	if acc.turn != a.turn {
+		acc.turn, acc.seen, acc.memory = a.turn, a.clock, metric.Value{}
+	}
+	acc.settle(w, d, method, a.clock, a.cfg.Hold)
+	if acc.into != nil {
+		acc.into = a.open(at, overflow, Detail{}, "")
+	}
 	return acc
 }
 
 // charge moves what an account took to the ledger once its labels stand.
 func (a *Attributor) charge(acc *account) {
-	if !acc.frozen {
+	if !acc.frozen || acc.workload.Type == telemetry.WorkloadTypeOverflow { // whose members are charged
 		return
 	}
-	who := acc.workload.usage(acc.model)
-	line := a.ledger[who]
-	if line == nil {
-		line = &usage{labels: who.Labels(), born: a.last}
-		a.ledger[who] = line
-		a.lines = append(a.lines, line)
+	if acc.line == nil {
+		acc.line = a.line(acc.workload.usage(acc.model))
 	}
-	line.add(acc.unbilled)
+	acc.line.seen = a.clock
+	acc.line.add(acc.unbilled)
 	acc.unbilled = bill{}
 }
 
-// sweep bills the workloads that have ended before their labels stood, and ends the accounts nobody
-// has touched for long enough.
-func (a *Attributor) sweep(now time.Time) {
+// sweep bills the workloads that have ended before their labels stood, and ends what nobody has
+// touched for long enough.
+func (a *Attributor) sweep() {
 	for _, acc := range a.order {
-		if !acc.frozen && !acc.seen.Equal(now) {
+		if !acc.frozen && acc.turn != a.turn {
 			acc.frozen = true
 			a.charge(acc)
 		}
 	}
 	a.order = slices.DeleteFunc(a.order, func(acc *account) bool {
-		if now.Sub(acc.seen) <= a.cfg.Keep {
+		if a.clock.Sub(acc.seen) <= a.cfg.Keep {
 			return false
 		}
-		delete(a.accounts, key{acc.at, identity(acc.workload)})
+		a.leave(acc)
+		if k := (key{acc.at, identity(acc.workload)}); a.accounts[k] == acc {
+			delete(a.accounts, k)
+		}
 		return true
 	})
-	if len(a.accounts) < a.cfg.Limit/2 {
-		clear(a.folded)
+	a.lines = slices.DeleteFunc(a.lines, func(u *usage) bool {
+		if a.clock.Sub(u.seen) <= idle {
+			return false
+		}
+		delete(a.ledger, u.who)
+		return true
+	})
+	for uuid, w := range a.wards {
+		if w.turn != a.turn {
+			delete(a.wards, uuid)
+		}
 	}
 }
 
@@ -277,55 +319,4 @@ func (a *Attributor) sweep(now time.Time) {
 func (r *result) add(o Owner) {
 	r.owners[o.Thing] = o
 	r.list = append(r.list, o)
-}
-
-// hold books what each workload holds now.
-func (a *Attributor) hold(o *Owner, used metric.Value, uses []Use, listed bool) {
-	total, known := used.Get()
-	sums := map[Workload]float64{}
-	whole := listed
-	for _, u := range uses {
-		if u.Thing != o.Thing {
-			continue
-		}
-		n, ok := u.Memory.Get()
-		if !ok {
-			whole = false // of one it is not known, so of none
-			break
-		}
-		sums[u.Workload] += n
-	}
-	rest := total
-	for _, h := range o.Holders {
-		acc := a.accounts[key{o.Thing, identity(h.Workload)}]
-		if acc == nil {
-			continue
-		}
-		switch {
-		case whole:
-			n := 0.
-			for w, bytes := range sums {
-				if samePod(w, h.Workload) {
-					n += bytes
-				}
-			}
-			acc.memory.Set(n)
-			rest -= n
-		case o.Sole() != nil && known:
-			acc.memory.Set(total)
-			rest = 0
-		default:
-			acc.memory.Fail(metric.Unsupported)
-		}
-	}
-	if acc := a.accounts[key{o.Thing, unattributed}]; acc != nil {
-		if known {
-			if rest < 0 {
-				a.clamps["gpu.workload.memory.usage"]++
-			}
-			acc.memory.Set(max(rest, 0))
-		} else {
-			acc.memory.Fail(metric.Unsupported)
-		}
-	}
 }

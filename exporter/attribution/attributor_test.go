@@ -97,18 +97,18 @@ func TestLifeOfAWorkload(t *testing.T) {
 	n := newNode(t, Config{})
 	n.picture(0, 0, 0)
 	n.claim("web-1", 1)
-	n.picture(10*time.Second, 5, 1000) // all of the interval is booked to who holds the device at its end
+	n.picture(10*time.Second, 5, 1000) // nobody was known to hold the device when the interval began
 	n.want("allocated, in the hold", n.of("web-1").Accounting.AllocatedTime, 0)
 	n.picture(10*time.Second, 5, 1000)
 	n.want("busy, in the hold", n.of("web-1").Accounting.BusyTime, 0)
 	n.picture(10*time.Second, 5, 1000)
 	n.picture(10*time.Second, 5, 1000)
-	n.want("allocated", n.of("web-1").Accounting.AllocatedTime, 40)
-	n.want("busy", n.of("web-1").Accounting.BusyTime, 20)
-	n.want("energy", n.of("web-1").Accounting.Energy, 4000)
-	n.want("nobody's", n.of(`type="unattributed"`).Accounting.BusyTime, 0)
+	n.want("allocated", n.of("web-1").Accounting.AllocatedTime, 30)
+	n.want("busy", n.of("web-1").Accounting.BusyTime, 15)
+	n.want("energy", n.of("web-1").Accounting.Energy, 3000)
+	n.want("nobody's", n.of(`type="unattributed"`).Accounting.BusyTime, 5)
 
-	n.claims = nil // it ends
+	n.claims = nil // it ends; what happened until that was found is its own
 	n.picture(10*time.Second, 0, 500)
 	n.want("allocated, when it has ended", n.of("web-1").Accounting.AllocatedTime, 40)
 	if why := n.of("web-1").Holding.MemoryUsage.Why(); why == nil {
@@ -122,7 +122,7 @@ func TestLifeOfAWorkload(t *testing.T) {
 		t.Error("its series are still there after ten minutes")
 	}
 	n.want("its bill", n.billed(`k8s_workload_name="web"`).Accounting.AllocatedTime, 40)
-	n.want("its bill", n.billed(`k8s_workload_name="web"`).Accounting.Energy, 4000)
+	n.want("its bill", n.billed(`k8s_workload_name="web"`).Accounting.Energy, 3500)
 }
 
 // What is learned of a pod within the hold is on its labels, and later it is not: series keep their names.
@@ -222,6 +222,7 @@ func TestSuffering(t *testing.T) {
 	n.picture(time.Second, 0, 0)
 	n.want("its own", n.of(`"a"`).Holding.ECCErrors[telemetry.ECCErrorTypeUncorrected], 2)
 	n.claim("b", 1)
+	n.picture(time.Second, 0, 0)
 	happen(6)
 	n.picture(time.Second, 0, 0)
 	n.want("shared", n.of(`"a"`).Holding.ECCErrors[telemetry.ECCErrorTypeUncorrected], 2)
@@ -229,6 +230,20 @@ func TestSuffering(t *testing.T) {
 	if why := n.of(`"a"`).Holding.ThrottleTime[0].Why(); why == nil {
 		t.Error("what the device does not tell is told of its workload")
 	}
+}
+
+// The error that ends its workload is that workload's, though nobody holds the device when it is read.
+func TestTheErrorThatKills(t *testing.T) {
+	n := newNode(t, Config{Hold: time.Nanosecond})
+	n.read.XID.Events[telemetry.XIDActionReset].Set(0)
+	n.claim("a", 1)
+	n.picture(0, 0, 0)
+	n.read.XID.Events[telemetry.XIDActionReset].Set(1)
+	n.claims = nil
+	n.picture(time.Second, 0, 0)
+	n.want("its own", n.of(`"a"`).Holding.XIDEvents[telemetry.XIDActionReset], 1)
+	n.picture(time.Second, 0, 0)
+	n.want("its own, later", n.of(`"a"`).Holding.XIDEvents[telemetry.XIDActionReset], 1)
 }
 
 // Beyond the limit the newest workloads are one, and none is lost.
@@ -243,7 +258,7 @@ func TestOverflow(t *testing.T) {
 	if len(n.last.Workloads) != 6 {
 		t.Errorf("%d workloads", len(n.last.Workloads))
 	}
-	n.want("together", n.of(`type="overflow"`).Accounting.AllocatedTime, 7*2)
+	n.want("together", n.of(`type="overflow"`).Accounting.AllocatedTime, 7)
 	total := 0.
 	for i := range n.last.Workloads {
 		v, _ := n.last.Workloads[i].Read.Accounting.AllocatedTime.Get()

@@ -1,15 +1,16 @@
 package attribution
 
 import (
-	"github.com/gpumeter/gpumeter/exporter/telemetry"
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
 )
 
 // methods say how a thing's use was split, as gpu.workload.info tells.
 const (
-	bySoleOwner  = "sole_owner"   // all of it is the owner's
-	byProcesses  = "process_time" // by the time measured of each process
-	byNobody     = "unattributed" // nothing is measured of each
-	byAllocation = "allocation"   // only the time held is known
+	bySoleOwner  = "sole_owner"     // all of it is the owner's
+	byProcesses  = "process_time"   // energy above rest by the time measured of each process
+	byPartitions = "partition_time" // energy above rest by the time measured of each partition
+	byNobody     = "unattributed"   // nothing is measured of each
+	byAllocation = "allocation"     // only the time held is known
 )
 
 // interval is what a thing did between two pictures.
@@ -28,8 +29,9 @@ type part struct {
 // split divides an interval of a thing among its holders and the processes measured on it. The
 // parts, with those of type unattributed and unallocated, add up to the interval.
 //
-// weight is the thing's share of its device: 1, or its slices of all for a MIG instance.
-func split(o *Owner, in interval, weight float64, measured map[Workload]float64) (parts []part, method string, clamped bool) {
+// weight is the thing's share of its device: 1, or its slices of all for a MIG instance. over are the
+// seconds of processes beyond those of the thing.
+func split(o *Owner, in interval, weight float64, measured map[Workload]float64) (parts []part, method string, over map[Workload]float64) {
 	rest := weight
 	for _, h := range o.Holders {
 		share := min(h.Share*weight, rest)
@@ -39,29 +41,34 @@ func split(o *Owner, in interval, weight float64, measured map[Workload]float64)
 	free := part{unallocated, bill{allocated: count{in.seconds * max(rest, 0), true}}}
 	none := part{unattributed, bill{busy: count{0, in.busy.known}, energy: count{0, in.energy.known}}}
 	switch {
+	case o.Sole() != nil && !in.busy.known && !in.energy.known:
+		method = byAllocation
 	case o.Sole() != nil:
 		method = bySoleOwner
 		parts[0].busy, parts[0].energy = in.busy, in.energy
 	case in.busy.known && measured != nil && len(parts) > 0:
 		method = byProcesses
-		clamped = byMeasure(parts, &none, in, measured)
+		over = byMeasure(parts, &none, in, measured)
 	default:
 		method = byNobody
 		none.busy, none.energy = in.busy, in.energy
 	}
-	return append(parts, none, free), method, clamped
+	return append(parts, none, free), method, over
 }
 
-// byMeasure divides by what was measured of each process. Samples of several processes may say more
-// together than the device did: they are scaled down to it, and that is told.
-func byMeasure(parts []part, none *part, in interval, measured map[Workload]float64) (clamped bool) {
+// byMeasure divides by what was measured of each process. Processes may have worked more together
+// than the device did: they are scaled down to it, and what is left over is returned.
+func byMeasure(parts []part, none *part, in interval, measured map[Workload]float64) (over map[Workload]float64) {
 	sum := 0.
 	for _, seconds := range measured {
 		sum += seconds
 	}
 	scale := 1.
 	if sum > in.busy.n {
-		scale, clamped = in.busy.n/sum, true
+		scale, over = in.busy.n/sum, map[Workload]float64{}
+		for w, seconds := range measured {
+			over[w] = seconds * (1 - scale)
+		}
 	}
 	left, leftEnergy := in.busy.n, in.energy.n
 	for i := range parts {
@@ -79,7 +86,7 @@ func byMeasure(parts []part, none *part, in interval, measured map[Workload]floa
 		leftEnergy -= p.energy.n
 	}
 	none.busy.n, none.energy.n = max(left, 0), max(leftEnergy, 0)
-	return clamped
+	return over
 }
 
 // baseline is the least a device was seen to draw at rest, W.
@@ -88,15 +95,28 @@ type baseline struct {
 	known bool
 }
 
-// see learns from one picture.
-func (b *baseline) see(d *telemetry.Device) {
-	watts, ok := d.Power.Draw.Get()
-	if load, told := d.Utilization.Utilization.Get(); !ok || told && load > 0 {
+// see learns from one picture. A device that is used in parts tells the load of each.
+func (b *baseline) see(d *snapshot.Device) {
+	watts, ok := d.Read.Power.Draw.Get()
+	if !ok || !idles(d) {
 		return
 	}
 	if !b.known || watts < b.watts {
 		b.watts, b.known = watts, true
 	}
+}
+
+func idles(d *snapshot.Device) bool {
+	if load, told := d.Read.Utilization.Utilization.Get(); told {
+		return load == 0
+	}
+	for i := range d.Read.Partitions {
+		p := &d.Read.Partitions[i]
+		if load, told := p.Read.Profiling.GrEngineActive.Get(); p.Labels.Get("gpu_partition_uuid") != "" && (!told || load > 0) {
+			return false
+		}
+	}
+	return len(d.Read.Partitions) > 0
 }
 
 // active is the part of the energy above what the device draws at rest; none while that is not known.

@@ -13,17 +13,27 @@ func (a *Attributor) tell(s *snapshot.Snapshot) {
 	for i := range s.Devices {
 		a.tellDevice(&s.Devices[i])
 	}
+	s.Owners, s.Workloads = slices.Grow(s.Owners, len(a.result.list)), slices.Grow(s.Workloads, len(a.order))
+	s.Details, s.Usages = slices.Grow(s.Details, len(a.order)), slices.Grow(s.Usages, len(a.lines))
 	for _, o := range a.result.list {
 		s.Owners = append(s.Owners, ownerSeries(o))
 	}
 	for _, acc := range a.order {
-		s.Workloads = append(s.Workloads, acc.tell(a.last, a.cfg.Hold))
+		if acc.into != nil {
+			continue
+		}
+		s.Workloads = append(s.Workloads, acc.tell(a.turn, a.clock, a.cfg.Hold))
 		if acc.workload.Type < telemetry.WorkloadTypeUnattributed {
 			s.Details = append(s.Details, acc.info)
 		}
 	}
 	for _, line := range a.lines {
-		s.Usages = append(s.Usages, line.tell(a.last, a.cfg.Hold))
+		s.Usages = append(s.Usages, line.tell(a.clock, a.cfg.Hold))
+	}
+	for k, j := range a.joined {
+		if j.turn != a.turn && !s.Partial {
+			delete(a.joined, k)
+		}
 	}
 }
 
@@ -58,22 +68,23 @@ type joined struct {
 	workload Workload
 }
 
+// both are the labels of a thing and its owner.
+type both struct {
+	*metric.Labels
+	turn uint64 // of the picture that had them last
+}
+
 // join makes the labels of a thing and its owner once, and keeps them while they are used.
 func (a *Attributor) join(l *metric.Labels, w Workload) *metric.Labels {
 	k := joined{l, w}
-	if both := a.joined[k]; both != nil {
-		return both
+	j := a.joined[k]
+	if j == nil {
+		j = &both{Labels: metric.NewLabels(append(slices.Clone(l.Pairs()), w.ownerLabels(Thing{}).Pairs()...)...)}
+		a.joined[k] = j
 	}
-	both := metric.NewLabels(append(slices.Clone(l.Pairs()), w.ownerLabels(Thing{}).Pairs()...)...)
-	if len(a.joined) >= mostJoined {
-		clear(a.joined)
-	}
-	a.joined[k] = both
-	return both
+	j.turn = a.turn
+	return j.Labels
 }
-
-// mostJoined bounds what is kept; more than the devices of any node and a few owners each.
-const mostJoined = 4096
 
 // ownerSeries is the one series that says who holds a thing.
 func ownerSeries(o Owner) telemetry.Part[telemetry.Owner] {
