@@ -11,7 +11,8 @@ import (
 
 // asked tells how finding out whose work it is went.
 func (n *node) asked(s *snapshot.Snapshot) self.Attribution {
-	out := self.Attribution{Unplaced: n.attributor.Unplaced()}
+	counts := n.attributor.Counts()
+	out := self.Attribution{Unplaced: n.attributor.Unplaced(), Clamps: counts.Clamps, Folded: counts.Folded}
 	for _, tell := range n.who.tell {
 		tell(s, &out)
 	}

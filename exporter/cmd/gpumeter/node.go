@@ -111,6 +111,9 @@ func (n *node) read(ctx context.Context) {
 	for _, run := range n.who.run {
 		parts.Go(func() { run(ctx) })
 	}
+	if n.attributor != nil {
+		parts.Go(func() { n.attributor.Run(ctx, func(ctx context.Context) { n.feed.Snapshot(ctx) }) })
+	}
 	parts.Wait()
 }
 
