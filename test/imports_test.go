@@ -34,7 +34,7 @@ var mayImport = rooms{
 	"exporter/attribution": {"exporter/attribution", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
 	"exporter/expose":      {"exporter/expose", "exporter/snapshot", "exporter/metric", "exporter/telemetry"},
 	"exporter/self":        {"exporter/snapshot", "exporter/telemetry", "exporter/metric"},
-	"exporter/doctor":      {"exporter/attribution", "exporter/attribution/kubernetes", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
+	"exporter/doctor":      {"exporter/attribution", "exporter/attribution/kubernetes", "exporter/attribution/slurm", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
 	"exporter/web":         {"exporter/snapshot", "exporter/self", "exporter/expose", "exporter/expose/prom", "exporter/metric", "exporter/telemetry"},
 	"exporter/config":      {"spell"},
 	"exporter/definition":  {"exporter/metric", "spell"},
@@ -54,7 +54,7 @@ var testsMayImport = rooms{
 	"exporter/expose":      {"exporter/source", "exporter/source/sim"},
 	"exporter/definition":  {".", "exporter/telemetry"},
 	"exporter/self":        {"exporter/source", "exporter/source/sourcetest", "exporter/source/sim"},
-	"exporter/doctor":      {"exporter/attribution", "exporter/attribution/kubernetes", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
+	"exporter/doctor":      {"exporter/attribution", "exporter/attribution/kubernetes", "exporter/attribution/slurm", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
 	"exporter/web":         {"exporter/source", "exporter/source/sim"},
 	"exporter/cmd":         {"test/..."},
 }

@@ -137,7 +137,7 @@ func (a *account) settle(w Workload, d Detail, method string, now time.Time, hol
 func (a *account) describe() telemetry.Part[telemetry.Detail] {
 	w := a.workload
 	known := telemetry.DescriptionInfoAttributes{
-		WorkloadMethod: a.method, K8sWorkloadChain: a.detail.Chain, ContainerImageName: a.detail.Image, SlurmJobName: a.detail.JobName,
+		WorkloadMethod: a.method, K8sWorkloadChain: a.detail.Chain, ContainerImageName: a.detail.Image, SlurmJobName: a.detail.JobName, SlurmQos: a.detail.QOS,
 	}.Labels()
 	one := metric.Keyed{Labels: metric.NewLabels(slices.Concat(known.Pairs(), a.detail.Shown.Pairs())...)}
 	one.Value.Set(1)

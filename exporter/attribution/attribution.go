@@ -21,8 +21,8 @@ type Workload struct {
 
 // Detail is what is too long for every series of a workload.
 type Detail struct {
-	Chain, Image, JobName string
-	Shown                 *metric.Labels // of its pod, as configured; under names that no other label has
+	Chain, Image, JobName, QOS string
+	Shown                      *metric.Labels // of its pod, as configured; under names that no other label has
 }
 
 // Thing is a device, or one of its partitions.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
+	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
@@ -167,6 +168,24 @@ func TestNoKubelet(t *testing.T) {
 	}
 	if w := NoKubelet("/kubelet", true); !strings.HasPrefix(w.Advice, "the kubelet's socket is not there: mount") {
 		t.Errorf("in a pod: %+v", w)
+	}
+}
+
+func TestSlurm(t *testing.T) {
+	looked := time.Unix(1_800_000_000, 0)
+	for name, c := range map[string]struct {
+		is   slurm.State
+		want Witness
+	}{
+		"not looked at yet":  {slurm.State{Path: "/jobs"}, Witness{State: "waiting"}},
+		"in order":           {slurm.State{Path: "/jobs", Looked: looked, Jobs: 1}, Witness{State: "ok", Knows: "1 GPU of a job"}},
+		"a file is broken":   {slurm.State{Path: "/jobs", Looked: looked, Err: "/jobs/0:1: x"}, Witness{State: "broken", Knows: "0 GPUs of jobs", Err: "/jobs/0:1: x", Advice: "Slurm's job mapping can not be read in full: see what writes to /jobs"}},
+		"no driver lists it": {slurm.State{Path: "/jobs", Looked: looked, Jobs: 2, Absent: []string{"7", "8.1"}}, Witness{State: "ok", Knows: "2 GPUs of jobs", Err: "no driver lists 7 8.1", Advice: "Slurm gives jobs GPUs that are not read here: see whether its gres.conf numbers them as the driver does"}},
+	} {
+		c.want.Name, c.want.Tells, c.want.Read = "slurm", "which jobs were given which GPUs", c.is.Looked
+		if got := Slurm(c.is); got != c.want {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", name, got, c.want)
+		}
 	}
 }
 

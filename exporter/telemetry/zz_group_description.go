@@ -9,7 +9,7 @@ import (
 // Description is group description: What is known of a workload beyond the labels of its series.
 type Description struct {
 	// Info is gpu.workload.info: What is known of the workload and would be too long on its other series; always 1.
-	// By gpu.workload.method, k8s.workload.chain, container.image.name, slurm.job.name.
+	// By gpu.workload.method, k8s.workload.chain, container.image.name, slurm.job.name, slurm.qos.
 	Info []metric.Keyed
 }
 
@@ -19,6 +19,7 @@ type DescriptionInfoAttributes struct {
 	K8sWorkloadChain   string // All that made the pod, the nearest first.
 	ContainerImageName string // Image of the container, when one alone holds the device.
 	SlurmJobName       string // Name the job was given.
+	SlurmQos           string // Quality of service of the Slurm job.
 }
 
 // Labels makes the label set; do it once, not at each read.
@@ -28,5 +29,6 @@ func (a DescriptionInfoAttributes) Labels() *metric.Labels {
 		metric.Label{Name: "k8s_workload_chain", Value: a.K8sWorkloadChain},
 		metric.Label{Name: "container_image_name", Value: a.ContainerImageName},
 		metric.Label{Name: "slurm_job_name", Value: a.SlurmJobName},
+		metric.Label{Name: "slurm_qos", Value: a.SlurmQos},
 	)
 }

@@ -52,6 +52,8 @@ type Directory struct {
 	absent []string
 	counts map[string]uint64
 	said   string
+	looked time.Time
+	looks  uint64
 }
 
 // Why something of the directory could not be taken, as Counts names it.
@@ -110,6 +112,23 @@ func (d *Directory) Counts() map[string]uint64 {
 	return out
 }
 
+// State is how a Directory is.
+type State struct {
+	Path   string
+	Looks  uint64    // so far
+	Looked time.Time // when last; zero: never
+	Err    string    // what could not be taken then; empty: nothing
+	Jobs   int       // each on each of its GPUs
+	Absent []string  // GPUs and MIG instances that no driver lists
+}
+
+// State is that of the last look.
+func (d *Directory) State() State {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return State{d.Path, d.looks, d.looked, d.said, len(d.last.entries), slices.Clone(d.absent)}
+}
+
 // Absent tells which things of the entries no driver lists: who knows the devices calls it with all of
 // them, as often as it likes. What is new is logged, and all are counted at each look.
 func (d *Directory) Absent(things []string) {
@@ -159,6 +178,8 @@ func (d *Directory) look(now time.Time) {
 		}
 	}
 	d.said = said
+	d.looked = now
+	d.looks++
 }
 
 // fault is something that could not be taken, and why.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
+	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
 	"github.com/gpumeter/gpumeter/exporter/self"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 )
@@ -39,4 +40,17 @@ func tellOfPods(pods *kubernetes.Client, s *snapshot.Snapshot, out *self.Attribu
 	out.Cluster = &self.Cluster{
 		Pods: known, Holdings: len(held.All()), Strays: len(strays(pods, s.Devices)), Unseen: counts.Unseen, Connections: counts.Connections,
 	}
+}
+
+// tellOfJobs tells how reading the prolog's files went.
+func tellOfJobs(mapping *slurm.Directory, out *self.Attribution) {
+	state := mapping.State()
+	w := self.Witness{Name: "slurm", Up: !state.Looked.IsZero() && state.Err == "", Read: state.Looked, Requests: state.Looks}
+	counts := mapping.Counts()
+	for _, reason := range slices.Sorted(maps.Keys(counts)) {
+		if counts[reason] > 0 {
+			w.Faults = append(w.Faults, self.Fault{Reason: reason, Count: counts[reason]})
+		}
+	}
+	out.Witnesses = append(out.Witnesses, w)
 }

@@ -67,6 +67,8 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	}}
 	if c.SlurmJobMapping != "" {
 		out.run = append(out.run, mapping.Run)
+		out.examine = append(out.examine, func() []doctor.Witness { return []doctor.Witness{doctor.Slurm(mapping.State())} })
+		out.tell = append(out.tell, func(_ *snapshot.Snapshot, to *self.Attribution) { tellOfJobs(mapping, to) })
 		out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim {
 			claims, absent := jobClaims(mapping.Entries(), devices)
 			mapping.Absent(absent)
@@ -121,7 +123,7 @@ func jobClaims(entries []slurm.Entry, devices []snapshot.Device) (all []attribut
 			for _, at := range held {
 				all = append(all, attribution.Claim{
 					Thing: at, Share: 1 / sharers[e.Thing()], How: "job mapping",
-					Workload: jobWorkload(e.Job), Detail: attribution.Detail{JobName: e.Job.Name},
+					Workload: jobWorkload(e.Job), Detail: attribution.Detail{JobName: e.Job.Name, QOS: e.Job.QOS},
 				})
 			}
 		}
