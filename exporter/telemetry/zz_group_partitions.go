@@ -3,11 +3,16 @@
 package telemetry
 
 import (
+	"strconv"
+
 	"github.com/gpumeter/gpumeter/exporter/metric"
 )
 
 // Partitions is group partitions: What a partition has of its device.
 type Partitions struct {
+	// Info is gpu.partition.info: Where the partition lies on its device; always 1.
+	// By gpu.partition.placement, gpu.partition.profile_id.
+	Info []metric.Keyed
 	// Multiprocessors is gpu.partition.multiprocessors in {multiprocessor}: Streaming multiprocessors of the partition.
 	Multiprocessors metric.Value
 	// Slices is gpu.partition.slices in {slice}: Compute slices of the device that the partition has.
@@ -20,4 +25,18 @@ type Partitions struct {
 	MemoryFree metric.Value
 	// MemoryReserved is gpu.partition.memory.reserved in By: Memory of the partition the driver and the firmware keep for themselves.
 	MemoryReserved metric.Value
+}
+
+// PartitionsInfoAttributes tell one reading of gpu.partition.info from another.
+type PartitionsInfoAttributes struct {
+	PartitionPlacement string // The memory slices of its device that a MIG instance takes: the first, and how many.
+	PartitionProfileID int64  // The driver's number of the profile.
+}
+
+// Labels makes the label set; do it once, not at each read.
+func (a PartitionsInfoAttributes) Labels() *metric.Labels {
+	return metric.NewLabels(
+		metric.Label{Name: "gpu_partition_placement", Value: a.PartitionPlacement},
+		metric.Label{Name: "gpu_partition_profile_id", Value: strconv.FormatInt(a.PartitionProfileID, 10)},
+	)
 }

@@ -32,6 +32,14 @@ func (a PartitionAttributes) Labels() *metric.Labels {
 var PartitionFamilies = []Family[Partition]{
 	{
 		Desc: &metric.Desc{
+			Name: "gpu.partition.info", Prom: "gpu_partition_info", Unit: "", PromUnit: "",
+			Help: "Where the partition lies on its device; always 1.",
+			Kind: metric.KindGauge, Scope: "partition", Group: "partitions", Sources: []string{"nvml", "sim"},
+		},
+		Keyed: func(x *Partition) *[]metric.Keyed { return &x.Partitions.Info },
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpu.partition.multiprocessors", Prom: "gpu_partition_multiprocessors", Unit: "{multiprocessor}", PromUnit: "",
 			Help: "Streaming multiprocessors of the partition.",
 			Kind: metric.KindUpDownCounter, Scope: "partition", Group: "partitions", Sources: []string{"nvml", "sim"},

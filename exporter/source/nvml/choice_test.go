@@ -22,7 +22,7 @@ var asked = map[string]string{
 	"links":       "GetCurrPcieLinkGeneration GetCurrPcieLinkWidth GetFieldValues GetMaxPcieLinkGeneration GetMaxPcieLinkWidth GetNvLinkRemoteDeviceType GetNvLinkRemotePciInfo",
 	"memory":      "GetBAR1MemoryInfo GetConfComputeProtectedMemoryUsage GetMemoryInfo_v2",
 	"mode":        "GetAccountingMode GetC2cModeInfoV GetComputeMode GetDisplayActive GetPerformanceState GetPersistenceMode",
-	"partitions":  "Instance",
+	"partitions":  "GetGpuInstanceById Instance",
 	"platform":    "GetBrand GetGspFirmwareMode GetGspFirmwareVersion GetInforomImageVersion GetInforomVersion GetModuleId GetNumaNodeId GetPdi GetPlatformInfo GetVirtualizationMode",
 	"power":       "GetFieldValues GetPowerUsage GetSamples GetTotalEnergyConsumption",
 	"processes":   "GetComputeRunningProcesses GetGraphicsRunningProcesses GetMPSComputeRunningProcesses GetProcessUtilization Instance",

@@ -35,6 +35,7 @@ type library interface {
 type device interface {
 	Raw() nvml.Device // the driver's own handle, by which its events name the device
 	Instance(index int) (device, nvml.Return)
+	GetGpuInstanceById(id int) (nvml.GpuInstanceInfo, nvml.Return) // what there is to know of it
 	calls
 
 	// Structs that NVML has in versions, at the version read.
@@ -152,6 +153,15 @@ func (h handleOf) Raw() nvml.Device { return h.Device }
 func (h handleOf) Instance(i int) (device, nvml.Return) {
 	d, ret := h.GetMigDeviceHandleByIndex(i)
 	return handleOf{d}, ret
+}
+
+// GetGpuInstanceById asks for the instance and then what it is. Whatever its name, it needs no freeing.
+func (h handleOf) GetGpuInstanceById(id int) (nvml.GpuInstanceInfo, nvml.Return) {
+	gi, ret := h.Device.GetGpuInstanceById(id)
+	if ret != nvml.SUCCESS {
+		return nvml.GpuInstanceInfo{}, ret
+	}
+	return gi.GetInfo()
 }
 
 func (h handleOf) TemperatureV1() (nvml.Temperature, nvml.Return) { return h.GetTemperatureV().V1() }

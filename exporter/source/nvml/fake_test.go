@@ -33,6 +33,7 @@ type fakeDevice struct {
 	fabricV3 func() (nvml.GpuFabricInfo_v3, nvml.Return)
 	fabricV2 func() (nvml.GpuFabricInfo_v2, nvml.Return)
 
+	placement  func(id int) (nvml.GpuInstanceInfo, nvml.Return)
 	gpmSupport nvml.Return
 	unprofiled bool
 
@@ -50,6 +51,14 @@ func (f *fakeDevice) Instance(i int) (device, nvml.Return) {
 		return one, nvml.SUCCESS
 	}
 	return nil, nvml.ERROR_NOT_FOUND
+}
+
+func (f *fakeDevice) GetGpuInstanceById(id int) (nvml.GpuInstanceInfo, nvml.Return) {
+	f.note("GetGpuInstanceByIdFunc", id)
+	if f.placement != nil {
+		return f.placement(id)
+	}
+	return nvml.GpuInstanceInfo{ProfileId: 19, Placement: nvml.GpuInstancePlacement{Start: uint32(id) % 8, Size: 1}}, nvml.SUCCESS
 }
 
 func (f *fakeDevice) TemperatureV1() (nvml.Temperature, nvml.Return) {

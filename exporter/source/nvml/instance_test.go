@@ -20,7 +20,7 @@ func TestInstanceToldLate(t *testing.T) {
 	fail := func(f *fakeDevice) {
 		f.GetGpuInstanceIdFunc = func() (int, nvml.Return) { return 0, busy }
 	}
-	p, _ := partitioned(t, a)
+	p, d := partitioned(t, a)
 	fail(a)
 	p.tells("without the number of its GPU instance")
 	a.GetGpuInstanceIdFunc, a.GetComputeInstanceIdFunc = gpu, func() (int, nvml.Return) { return 0, busy }
@@ -33,6 +33,12 @@ func TestInstanceToldLate(t *testing.T) {
 	want(t, "multiprocessors", out.Multiprocessors, faults[nvml.ERROR_IN_USE])
 	a.GetAttributesFunc = attributes
 	p.tells("with all", "MIG-a 7/0 1g.10gb: 16 MP, 1.074e+10 B, -, - s")
+	d.placement = func(int) (nvml.GpuInstanceInfo, nvml.Return) { return nvml.GpuInstanceInfo{}, busy }
+	d.cut(sized("MIG-b", "1g.10gb", 8, 0), a)
+	p.placed("without its place", "", "7:1")
+	d.placement = nil
+	p.placed("with its place", "0:1", "7:1")
+	d.cut(a)
 	clear(a.asked)
 	p.tells("and once more", "MIG-a 7/0 1g.10gb: 16 MP, 1.074e+10 B, -, - s")
 	if n := len(a.asked); n != 2 { // its UUID and its memory

@@ -31,7 +31,8 @@ type instance struct {
 	attributes nvml.DeviceAttributes
 	why        *metric.Reason // there are no attributes
 	profile    string
-	told       bool // all of the above; else it is asked again
+	info       []metric.Keyed // where its GPU instance lies; nil: the driver does not tell us
+	told       bool           // all of the above; else it is asked again
 	group      *group
 }
 
@@ -161,6 +162,8 @@ func describe(p *pass, dev device, uuid string, before *instance) *instance {
 		one.why, _ = reason(ret)
 		one.told = one.told && (one.why == nil || one.why == metric.Unsupported)
 	}
+	why, _ = one.place(p)
+	one.told = one.told && (why == nil || why == metric.Unsupported || why == metric.Denied)
 	one.labels = telemetry.PartitionAttributes{
 		PartitionUUID: uuid, PartitionID: fmt.Sprintf("%d/%d", one.gpu, one.work), PartitionProfile: one.profile,
 	}.Labels()
@@ -168,6 +171,23 @@ func describe(p *pass, dev device, uuid string, before *instance) *instance {
 		p.h.log.Info("partition found", "partition", uuid, "profile", one.profile)
 	}
 	return one
+}
+
+// place asks where the GPU instance lies, which only root may know.
+func (one *instance) place(p *pass) (*metric.Reason, bool) {
+	if !p.h.reader.chosen.groups["partitions"] || p.h.answers.absent[askPlacement] {
+		return metric.Unsupported, false
+	}
+	gi, ret := p.dev.GetGpuInstanceById(one.gpu)
+	why, whole := reason(ret)
+	if why == nil {
+		k := metric.Keyed{Labels: telemetry.PartitionsInfoAttributes{
+			PartitionPlacement: fmt.Sprintf("%d:%d", gi.Placement.Start, gi.Placement.Size), PartitionProfileID: int64(gi.ProfileId),
+		}.Labels()}
+		k.Value.Set(1)
+		one.info = []metric.Keyed{k}
+	}
+	return why, whole
 }
 
 // instanceProfile is the profile of the GPU instance that a compute instance of this profile is in: 3g.40gb
@@ -224,6 +244,7 @@ func (x *partitions) read(p *pass, out *telemetry.Device) {
 func (one *instance) shared(p *pass, out *telemetry.Partition) {
 	if p.h.reader.chosen.groups["partitions"] {
 		one.memory(p, &out.Partitions)
+		out.Partitions.Info = one.info
 	}
 	if p.h.reader.chosen.groups["profiling"] {
 		one.group.profiler.read(p, &out.Profiling)

@@ -65,6 +65,7 @@ const (
 	askC2C
 	askInstance
 	askAttributes
+	askPlacement
 	askGPM
 	askGPMInstance
 	askCompute
@@ -125,6 +126,7 @@ var symbols = [questions]string{
 	askC2C:               "nvmlDeviceGetC2cModeInfoV",
 	askInstance:          "nvmlDeviceGetMigDeviceHandleByIndex",
 	askAttributes:        "nvmlDeviceGetAttributes_v2|nvmlDeviceGetAttributes",
+	askPlacement:         "nvmlDeviceGetGpuInstanceById",
 	askGPM:               "nvmlGpmSampleGet",
 	askGPMInstance:       "nvmlGpmMigSampleGet",
 	askCompute:           "nvmlDeviceGetComputeRunningProcesses_v3|nvmlDeviceGetComputeRunningProcesses_v2|nvmlDeviceGetComputeRunningProcesses",

@@ -10,6 +10,8 @@ import (
 // profile is a size into which MIG cuts a board.
 type profile struct {
 	name            string
+	id              int64 // the driver's
+	size            int64 // memory slices, of the board's eight
 	instance        int64 // the first number its GPU instances have
 	slices          int64 // of the chip's seven
 	multiprocessors int64
@@ -18,9 +20,9 @@ type profile struct {
 
 // sizesOfH100 are some of an H100, as nvidia-smi mig -lgip lists them.
 var sizesOfH100 = map[string]profile{
-	"1g.10gb": {"1g.10gb", 7, 1, 16, 9984 * mebi},
-	"2g.20gb": {"2g.20gb", 3, 2, 32, 20096 * mebi},
-	"3g.40gb": {"3g.40gb", 1, 3, 60, 40448 * mebi},
+	"1g.10gb": {"1g.10gb", 19, 1, 7, 1, 16, 9984 * mebi},
+	"2g.20gb": {"2g.20gb", 14, 2, 3, 2, 32, 20096 * mebi},
+	"3g.40gb": {"3g.40gb", 9, 4, 1, 3, 60, 40448 * mebi},
 }
 
 // reservedOfPartition is the memory the driver keeps of each partition, in bytes.
@@ -47,15 +49,28 @@ type partition struct {
 	profile
 	uuid   string
 	labels *metric.Labels
+	info   []metric.Keyed
 }
 
 // cut finds the partitions of a board. Their names follow from the board's and their place on it.
 func cut(b *board, seed uint64) []partition {
+	const half = 4 // memory slices; a partition of so many may lie in either half only
 	var all []partition
+	next := int64(0)
 	for _, p := range b.parts {
 		x, y := mix(seed, 'm', uint64(p.instance)), mix(seed, 'n', uint64(p.instance))
 		uuid := "MIG-" + grouped(x, y)
-		all = append(all, partition{profile: p, uuid: uuid, labels: telemetry.PartitionAttributes{
+		start := next
+		if p.size == half {
+			start = half
+		} else {
+			next += p.size
+		}
+		info := metric.Keyed{Labels: telemetry.PartitionsInfoAttributes{
+			PartitionPlacement: fmt.Sprintf("%d:%d", start, p.size), PartitionProfileID: p.id,
+		}.Labels()}
+		info.Value.Set(1)
+		all = append(all, partition{profile: p, uuid: uuid, info: []metric.Keyed{info}, labels: telemetry.PartitionAttributes{
 			PartitionUUID: uuid, PartitionID: fmt.Sprintf("%d/0", p.instance), PartitionProfile: p.name,
 		}.Labels()})
 	}
@@ -89,7 +104,7 @@ func (d *device) readPartitions() []telemetry.Part[telemetry.Partition] {
 	for i := range d.partitions {
 		p, out := &d.partitions[i], &parts[i].Read.Partitions
 		used := d.physics.duties[i].used(d.physics.tick)
-		parts[i].Labels = p.labels
+		parts[i].Labels, out.Info = p.labels, p.info
 		out.Multiprocessors.Set(float64(p.multiprocessors))
 		out.Slices.Set(float64(p.slices))
 		out.MemoryLimit.Set(float64(p.memory))
