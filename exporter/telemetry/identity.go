@@ -15,7 +15,7 @@ type Identity struct {
 	Model  string // as the driver names it
 
 	Slices            string // compute slices a device can be cut into, where it can
-	Minor             string // of the device node, as in /dev/nvidia0
+	Minor             string // of the device node: 0 of /dev/nvidia0, 128 of /dev/dri/renderD128
 	PCI               string // bus address, lower case, 4-digit domain: 0000:83:00.0
 	Serial            string
 	PartNumber        string

@@ -170,6 +170,7 @@ var only = map[string]string{
 	"gpu_link_speed_limit_bytes_per_second":  "follows from generation and width",
 	"gpu_link_up":                            "in nvidia-smi nvlink",
 	"gpu_mma_stall_ratio":                    "in no element",
+	"gpu_partition_info":                     "in nvidia-smi mig -lgi",
 	"gpu_partition_slices":                   "in no element",
 	"gpu_process_busy_time_seconds_total":    "it has a share, in nvidia-smi pmon",
 	"gpu_process_utilization_ratio":          "in nvidia-smi pmon",

@@ -35,6 +35,12 @@ type Holdings struct {
 // at is a run within a list.
 type at struct{ from, to int }
 
+// NewHoldings are those of a list, for whoever has no kubelet to ask.
+func NewHoldings(list ...Holding) *Holdings {
+	list = slices.Clone(list)
+	return &Holdings{of: arrange(list), list: list}
+}
+
 // All are the holdings, ordered by what is held, then by who holds it. They are not to be changed.
 func (h *Holdings) All() []Holding { return h.list }
 

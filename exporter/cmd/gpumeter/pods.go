@@ -4,7 +4,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
@@ -84,10 +86,10 @@ func podClaims(pods cluster, devices []snapshot.Device) []attribution.Claim {
 
 // podClaim adds what one id gives its container; one held to be looked at gives nothing.
 func podClaim(all []attribution.Claim, pods cluster, h kubernetes.Holding, things []attribution.Thing) []attribution.Claim {
-	if h.Ref.Monitor {
+	pod, _ := pods.Holder(&h)
+	if h.Ref.Monitor || done(pod, h.Container) {
 		return all
 	}
-	pod, _ := pods.Holder(&h)
 	c := attribution.Claim{
 		Workload: podWorkload(h.Namespace, h.Pod, h.Container, pod), Detail: attribution.Detail{Chain: pod.Chain(), Shown: pod.Shown},
 		Share: 1 / float64(max(h.Replicas, 1)), How: "pod resources",
@@ -103,31 +105,76 @@ func podClaim(all []attribution.Claim, pods cluster, h kubernetes.Holding, thing
 	return all
 }
 
+// done says whether a container has run to its end before those that hold what it held now.
+func done(pod kubernetes.Pod, container string) bool {
+	return slices.ContainsFunc(pod.Containers, func(c kubernetes.Container) bool { return c.Name == container && c.Init && c.Ended })
+}
+
 // deviceKeys are the ways in which ids name a device as a whole.
 func deviceKeys(d *snapshot.Device) []kubernetes.Key {
 	keys := []kubernetes.Key{{By: kubernetes.ByUUID, Name: d.Identity.UUID}, {By: kubernetes.ByIndex, Number: d.Identity.Index}}
 	if d.Identity.PCI != "" {
-		keys = append(keys, kubernetes.Key{By: kubernetes.ByPCI, Name: d.Identity.PCI})
+		slot, _, _ := strings.Cut(d.Identity.PCI, ".")
+		keys = append(keys, kubernetes.Key{By: kubernetes.ByPCI, Name: d.Identity.PCI}, kubernetes.Key{By: kubernetes.BySlot, Name: slot})
 	}
 	if d.Identity.Serial != "" {
 		keys = append(keys, kubernetes.Key{By: kubernetes.BySerial, Name: d.Identity.Serial})
 	}
 	if minor, err := strconv.Atoi(d.Identity.Minor); err == nil {
-		keys = append(keys, kubernetes.Key{By: kubernetes.ByMinor, Number: minor})
+		by := kubernetes.ByMinor
+		switch d.Identity.Vendor { // whose device nodes those are
+		case "amd":
+			by = kubernetes.ByRender
+		case "google":
+			by = kubernetes.ByAccel
+		}
+		keys = append(keys, kubernetes.Key{By: by, Number: minor})
 	}
 	return keys
 }
 
-// partsOf are the device, or those of its partitions that a part names. One named by where it lies
-// is known by a ResourceSlice or not at all.
+// partsOf are the device, or those of its partitions that a part names.
 func partsOf(d *snapshot.Device, part kubernetes.Part) []attribution.Thing {
 	switch part.Of {
 	case kubernetes.Whole:
 		return []attribution.Thing{{Device: d.Identity.UUID}}
 	case kubernetes.ByInstance:
 		return things(d, strconv.Itoa(part.Instance))
+	case kubernetes.ByPlacement:
+		if instance, ok := instanceAt(d, part); ok {
+			return things(d, instance)
+		}
 	}
 	return nil
+}
+
+// instanceAt is the GPU instance that lies where a part says. The driver tells only root where one lies:
+// where it does not, the one of a profile is known when there is no other of it.
+func instanceAt(d *snapshot.Device, part kubernetes.Part) (instance string, ok bool) {
+	plain := strings.NewReplacer(".", "", "-", "", "+", "").Replace // 1g10gb-me of a DRA driver, 1g.10gb+me of NVML
+	placed, alike := false, map[string]bool{}
+	for i := range d.Read.Partitions {
+		p := &d.Read.Partitions[i]
+		id, _, _ := strings.Cut(p.Labels.Get("gpu_partition_id"), "/")
+		for _, info := range p.Read.Partitions.Info {
+			placed = true
+			start, _, _ := strings.Cut(info.Labels.Get("gpu_partition_placement"), ":")
+			if start == strconv.Itoa(part.Start) && info.Labels.Get("gpu_partition_profile_id") == strconv.Itoa(part.ProfileID) {
+				return id, true
+			}
+		}
+		profile := p.Labels.Get("gpu_partition_profile")
+		if first, rest, cut := strings.Cut(profile, "."); cut && strings.HasSuffix(first, "c") { // a part of a GPU instance
+			profile = rest
+		}
+		if part.Profile != "" && plain(profile) == plain(part.Profile) {
+			alike[id] = true
+		}
+	}
+	for instance = range alike {
+		return instance, !placed && len(alike) == 1
+	}
+	return "", false
 }
 
 // podOf says whose work a process in a pod does.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
@@ -47,23 +45,18 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	}
 	processes := &process.Locator{Proc: c.HostProc}
 	mapping := &slurm.Directory{Path: c.SlurmJobMapping, Logger: log} // of nothing, where none is given
+	pod := func(process.Process) (attribution.Workload, string, bool) {
+		return attribution.Workload{}, doctor.NoPod, false
+	}
+	if pods != nil {
+		pod = func(p process.Process) (attribution.Workload, string, bool) { return podOf(pods, p) }
+	}
 	out := witnesses{place: func(pid int64) (attribution.Workload, string, bool) {
 		p, err := processes.Locate(pid)
 		if err != nil || p.Helper {
 			return attribution.Workload{}, unplaced(err), false
 		}
-		w, how := workloadOf(p, mapping.Job)
-		if p.Pod != "" && pods != nil {
-			if pod, podHow, ok := podOf(pods, p); ok && w.Type == telemetry.WorkloadTypeSlurm {
-				w = w.Inside(pod)
-			} else if w == (attribution.Workload{}) {
-				w, how = pod, podHow
-			}
-		}
-		if w == (attribution.Workload{}) {
-			return w, doctor.NoPod, false
-		}
-		return w, how, true
+		return placed(p, mapping.Job, pod)
 	}}
 	if c.SlurmJobMapping != "" {
 		out.run = append(out.run, mapping.Run)
@@ -89,6 +82,22 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	return out, nil
 }
 
+// placed says whose work a process does, whose pod somebody else may know. A job in a pod is one
+// workload with the labels of both.
+func placed(p process.Process, job jobOf, podOf func(process.Process) (attribution.Workload, string, bool)) (attribution.Workload, string, bool) {
+	w, how := workloadOf(p, job)
+	if p.Pod != "" {
+		pod, podHow, ok := podOf(p)
+		switch {
+		case w == attribution.Workload{}:
+			return pod, podHow, ok
+		case ok && w.Type == telemetry.WorkloadTypeSlurm:
+			w = w.Inside(pod)
+		}
+	}
+	return w, how, w != attribution.Workload{}
+}
+
 // unplaced says why a process is not placed; without an error, it is one of Slurm's own.
 func unplaced(err error) string {
 	switch {
@@ -100,44 +109,6 @@ func unplaced(err error) string {
 		return doctor.NotRead
 	}
 	return doctor.NoSense
-}
-
-// jobClaims are what the prolog says each job was given, and what of it no driver lists. Jobs that share
-// a GPU have equal shares of it.
-func jobClaims(entries []slurm.Entry, devices []snapshot.Device) (all []attribution.Claim, absent []string) {
-	sharers := map[string]float64{}
-	for _, e := range entries {
-		sharers[e.Thing()]++
-	}
-	listed := slices.ContainsFunc(devices, func(d snapshot.Device) bool { return d.Identity.Vendor == "nvidia" && d.Identity.UUID != "" })
-	for _, e := range entries {
-		there := !listed // while no driver lists any, nobody knows
-		for i := range devices {
-			d := &devices[i]
-			if d.Identity.Vendor != "nvidia" || strconv.Itoa(d.Identity.Index) != e.GPU {
-				continue
-			}
-			held := things(d, e.GPUInstance)
-			up, _ := d.Read.Presence.Up.Get()
-			there = there || len(held) > 0 || up != 1 // the parts of one that does not answer are not known
-			for _, at := range held {
-				all = append(all, attribution.Claim{
-					Thing: at, Share: 1 / sharers[e.Thing()], How: "job mapping",
-					Workload: jobWorkload(e.Job), Detail: attribution.Detail{JobName: e.Job.Name, QOS: e.Job.QOS},
-				})
-			}
-		}
-		if !there {
-			absent = append(absent, e.Thing())
-		}
-	}
-	return all, absent
-}
-
-func jobWorkload(job slurm.Job) attribution.Workload {
-	return attribution.Workload{
-		Type: telemetry.WorkloadTypeSlurm, Job: job.ID, User: job.User, Account: job.Account, Partition: job.Partition,
-	}
 }
 
 // things are the device, or the partitions of a GPU instance of it.
@@ -183,7 +154,7 @@ func onSimulated(tenants *sim.Tenants) witnesses {
 
 // workloadOf says whose work a process does, as far as its place alone tells: not the pod's name. What
 // the prolog wrote of a job is believed before what the process says of itself, which its user can change.
-func workloadOf(p process.Process, known func(id, sluid string) (slurm.Job, bool)) (w attribution.Workload, how string) {
+func workloadOf(p process.Process, known jobOf) (w attribution.Workload, how string) {
 	const short = 12 // digits of a container's id, as its runtime's tools print it
 	switch {
 	case p.Job != "" || p.SLUID != "":

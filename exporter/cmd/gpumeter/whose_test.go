@@ -1,87 +1,96 @@
 package main
 
 import (
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
+	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
 	"github.com/gpumeter/gpumeter/exporter/attribution/process"
 	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-const containerID = "3f1c5b6d7e8f90123456789abcdef0123456789abcdef0123456789abcdef012"
-
-// Whose work a process does, in the words of its labels.
-func TestWorkloadOf(t *testing.T) {
-	const sluid = "s5K1KKYAYG5D00"
-	ada := slurm.Job{ID: "30214", SLUID: sluid, User: "ada", Account: "physics", Partition: "gpu-long"}
-	mapped := func(id, s string) (slurm.Job, bool) { return ada, id == ada.ID || id == "" && s == sluid }
-	nothing := func(string, string) (slurm.Job, bool) { return slurm.Job{}, false }
-	job := func(id string) attribution.Workload {
-		return attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: id}
-	}
-	adas := attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: "30214", User: "ada", Account: "physics", Partition: "gpu-long"}
-	unit := func(u string) attribution.Workload {
-		return attribution.Workload{Type: telemetry.WorkloadTypeUnit, Unit: u}
-	}
-	bare := func(u string) attribution.Workload {
-		return attribution.Workload{Type: telemetry.WorkloadTypeProcess, Unit: u}
+// Where a process belongs says whose work it does.
+func TestPlaced(t *testing.T) {
+	cid := strings.Repeat("a", 64)
+	pods := &fakeCluster{pods: []kubernetes.Pod{{
+		Namespace: "hpc", Name: "slurmd-0", UID: raw0, Workload: kubernetes.Owner{Kind: "NodeSet", Name: "slurmd"},
+		Containers: []kubernetes.Container{{Name: "slurmd", ID: cid}},
+	}}}
+	known := func(p process.Process) (attribution.Workload, string, bool) { return podOf(pods, p) }
+	pod := attribution.Workload{Type: telemetry.WorkloadTypeKubernetes, Namespace: "hpc", Pod: "slurmd-0", Container: "slurmd", Kind: "NodeSet", Name: "slurmd"}
+	both := attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: "42"}.Inside(pod)
+	unit := func(name string) attribution.Workload {
+		return attribution.Workload{Type: telemetry.WorkloadTypeUnit, Unit: name}
 	}
 	for name, c := range map[string]struct {
-		p     process.Process
-		known func(string, string) (slurm.Job, bool)
-		want  attribution.Workload
+		p    process.Process
+		want attribution.Workload
+		ok   bool
 	}{
-		"a job":                               {process.Process{Place: process.Place{Job: "30214"}}, nothing, job("30214")},
-		"a job the prolog told of":            {process.Process{Place: process.Place{Job: "30214"}}, mapped, adas},
-		"a job it did not tell of":            {process.Process{Place: process.Place{Job: "7"}}, mapped, job("7")},
-		"a SLUID the prolog told of":          {process.Process{Place: process.Place{SLUID: sluid}, ToldJob: "9"}, mapped, adas},
-		"a SLUID, and the process tells":      {process.Process{Place: process.Place{SLUID: sluid}, ToldJob: "9"}, nothing, job("9")},
-		"a SLUID of which nobody tells":       {process.Process{Place: process.Place{SLUID: sluid}}, nothing, job(sluid)},
-		"a pod":                               {process.Process{Place: process.Place{Pod: "x"}}, nothing, attribution.Workload{}},
-		"a container":                         {process.Process{Place: process.Place{Container: containerID}}, nothing, unit("container/3f1c5b6d7e8f")},
-		"a container of a known runtime":      {process.Process{Place: process.Place{Container: containerID, Runtime: "podman", User: "1000"}}, nothing, unit("podman/3f1c5b6d7e8f")},
-		"a unit":                              {process.Process{Place: process.Place{Unit: "ollama.service"}}, nothing, unit("ollama.service")},
-		"a unit of a user":                    {process.Process{Place: process.Place{Unit: "lab.service", User: "1000"}, Login: "ada"}, nothing, unit("user/ada/lab.service")},
-		"a user":                              {process.Process{Place: process.Place{User: "1000"}, Command: "python3", Login: "ada"}, nothing, bare("user/ada")},
-		"nobody's, so it is called by itself": {process.Process{Command: "nvidia-persiste"}, nothing, bare("nvidia-persiste")},
+		"a pod":                     {process.Process{Place: process.Place{Pod: raw0, Container: cid}}, pod, true},
+		"a job":                     {process.Process{Place: process.Place{Job: "42"}}, attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: "42"}, true},
+		"a job in a pod":            {process.Process{Place: process.Place{Pod: raw0, Container: cid, Job: "42"}}, both, true},
+		"a job in a pod not known":  {process.Process{Place: process.Place{Pod: raw1, Job: "42"}}, attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: "42"}, true},
+		"a pod not known":           {process.Process{Place: process.Place{Pod: raw1}}, attribution.Workload{}, false},
+		"a container of no pod":     {process.Process{Place: process.Place{Container: cid, Runtime: "docker"}}, unit("docker/aaaaaaaaaaaa"), true},
+		"one of an unknown runtime": {process.Process{Place: process.Place{Container: cid}}, unit("container/aaaaaaaaaaaa"), true},
+		"a unit":                    {process.Process{Place: process.Place{Unit: "ollama.service"}}, unit("ollama.service"), true},
+		"a command":                 {process.Process{Command: "python3"}, attribution.Workload{Type: telemetry.WorkloadTypeProcess, Unit: "python3"}, true},
 	} {
-		if got, _ := workloadOf(c.p, c.known); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		got, how, ok := placed(c.p, new(slurm.Directory).Job, known)
+		if got != c.want || ok != c.ok || how == "" {
+			t.Errorf("%s\ngot  %+v, %v, %q\nwant %+v, %v", name, got, ok, how, c.want, c.ok)
 		}
 	}
 }
 
-// What a job mapping names and no driver lists is told, but not while no driver lists anything, nor of
-// the parts of a device that does not answer.
-func TestJobClaimsAbsent(t *testing.T) {
-	device := func(index int, uuid string, up float64) snapshot.Device {
-		d := snapshot.Device{Identity: &telemetry.Identity{Vendor: "nvidia", Index: index, UUID: uuid}}
-		d.Read.Presence.Up.Set(up)
-		return d
+// Jobs hold what their prolog says, by the driver's number of the GPU and of the GPU instance.
+func TestJobClaims(t *testing.T) {
+	entry := func(gpu, instance, job string) slurm.Entry {
+		return slurm.Entry{GPU: gpu, GPUInstance: instance, Job: slurm.Job{ID: job, User: "ada", Account: "phys", Partition: "gpu", Name: "train"}}
 	}
-	entry := func(gpu, instance string) slurm.Entry {
-		return slurm.Entry{GPU: gpu, GPUInstance: instance, Job: slurm.Job{ID: "7"}}
+	devices := machine()
+	got, _ := jobClaims([]slurm.Entry{entry("0", "", "1"), entry("0", "", "2"), entry("1", "7", "3"), entry("1", "2", "4"), entry("5", "", "5"), entry("2", "", "6")}, devices)
+	for i := range got {
+		got[i].Pod = got[i].Job // to be told
 	}
-	for name, c := range map[string]struct {
-		devices []snapshot.Device
-		entry   slurm.Entry
-		claims  int
-		absent  []string
-	}{
-		"there":                       {[]snapshot.Device{device(0, "GPU-0", 1)}, entry("0", ""), 1, nil},
-		"not there":                   {[]snapshot.Device{device(0, "GPU-0", 1)}, entry("1", ""), 0, []string{"1"}},
-		"no such instance":            {[]snapshot.Device{device(0, "GPU-0", 1)}, entry("0", "7"), 0, []string{"0.7"}},
-		"the device does not answer":  {[]snapshot.Device{device(0, "GPU-0", 0)}, entry("0", "7"), 0, nil},
-		"no driver yet":               {nil, entry("0", ""), 0, nil},
-		"only what should be there":   {[]snapshot.Device{device(-1, "", 0)}, entry("0", ""), 0, nil},
-		"another number for the zero": {[]snapshot.Device{device(0, "GPU-0", 1)}, entry("00", ""), 0, []string{"00"}},
-	} {
-		claims, absent := jobClaims([]slurm.Entry{c.entry}, c.devices)
-		if len(claims) != c.claims || !slices.Equal(absent, c.absent) {
-			t.Errorf("%s: %d claims, absent %v; want %d and %v", name, len(claims), absent, c.claims, c.absent)
-		}
+	want := []string{"1/ " + uuid0 + "=0.5", "2/ " + uuid0 + "=0.5", "3/ MIG-" + raw1 + "=1", "4/ MIG-" + raw3 + "=1", "4/ MIG-" + raw4 + "=1"}
+	if text := told(got); text != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", text, strings.Join(want, "\n"))
+	}
+	got[0].Pod = ""
+	first := attribution.Claim{
+		Thing: attribution.Thing{Device: uuid0}, Share: .5, How: "job mapping", Detail: attribution.Detail{JobName: "train"},
+		Workload: attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: "1", User: "ada", Account: "phys", Partition: "gpu"},
+	}
+	if got[0] != first {
+		t.Errorf("got  %+v\nwant %+v", got[0], first)
+	}
+}
+
+// A whole GPU that is given to a pod by the kubelet and to a job by Slurm has one owner with both labels.
+func TestJobInPodOwnsOnce(t *testing.T) {
+	pods := &fakeCluster{held: []kubernetes.Holding{given("slurmd-0/slurmd", "nvidia.com/gpu", uuid0)}}
+	a := attribution.New(attribution.Config{Claims: []func([]snapshot.Device) []attribution.Claim{
+		func(d []snapshot.Device) []attribution.Claim {
+			all, _ := jobClaims([]slurm.Entry{{GPU: "0", Job: slurm.Job{ID: "42", User: "ada"}}}, d)
+			return all
+		},
+		func(d []snapshot.Device) []attribution.Claim { return podClaims(pods, d) },
+	}})
+	s := &snapshot.Snapshot{Devices: machine()[:1]}
+	a.Stage(s)
+	const want = `slurm_job_id="42",slurm_user="ada"`
+	if got := s.Owners[0].Labels.Text(); len(s.Owners) != 1 || !strings.Contains(got, want) || !strings.Contains(got, `k8s_pod_name="slurmd-0"`) {
+		t.Errorf("owner %s", got)
+	}
+	if n, _ := s.Owners[0].Read.Ownership.Info[telemetry.SharingExclusive].Get(); n != 1 {
+		t.Error("it is shared")
+	}
+	if got := s.Devices[0].Whose(); got != "ml/slurmd-0" {
+		t.Errorf("whose for people: %s", got)
 	}
 }
