@@ -45,9 +45,7 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	}
 	processes := &process.Locator{Proc: c.HostProc}
 	mapping := &slurm.Directory{Path: c.SlurmJobMapping, Logger: log} // of nothing, where none is given
-	pod := func(process.Process) (attribution.Workload, string, bool) {
-		return attribution.Workload{}, doctor.NoPod, false
-	}
+	var pod podOfProcess                                              // nil: nobody knows pods
 	if pods != nil {
 		pod = func(p process.Process) (attribution.Workload, string, bool) { return podOf(pods, p) }
 	}
@@ -82,20 +80,26 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	return out, nil
 }
 
-// placed says whose work a process does, whose pod somebody else may know. A job in a pod is one
-// workload with the labels of both.
-func placed(p process.Process, job jobOf, podOf func(process.Process) (attribution.Workload, string, bool)) (attribution.Workload, string, bool) {
+// podOfProcess tells whose work a process in a pod does.
+type podOfProcess func(process.Process) (attribution.Workload, string, bool)
+
+// placed says whose work a process does. A job in a pod is one workload with the labels of both. A pod
+// that is not known yet is nobody's until it is: what it does must not stand under another name first.
+func placed(p process.Process, job jobOf, pod podOfProcess) (attribution.Workload, string, bool) {
 	w, how := workloadOf(p, job)
-	if p.Pod != "" {
-		pod, podHow, ok := podOf(p)
+	if p.Pod != "" && pod != nil {
+		in, inHow, ok := pod(p)
 		switch {
-		case w == attribution.Workload{}:
-			return pod, podHow, ok
-		case ok && w.Type == telemetry.WorkloadTypeSlurm:
-			w = w.Inside(pod)
+		case w.Type != telemetry.WorkloadTypeSlurm:
+			return in, inHow, ok
+		case ok:
+			w = w.Inside(in)
 		}
 	}
-	return w, how, w != attribution.Workload{}
+	if w == (attribution.Workload{}) {
+		return w, doctor.NoPod, false
+	}
+	return w, how, true
 }
 
 // unplaced says why a process is not placed; without an error, it is one of Slurm's own.
@@ -152,8 +156,9 @@ func onSimulated(tenants *sim.Tenants) witnesses {
 	}
 }
 
-// workloadOf says whose work a process does, as far as its place alone tells: not the pod's name. What
-// the prolog wrote of a job is believed before what the process says of itself, which its user can change.
+// workloadOf says whose work a process does, as far as its place alone tells: a pod of which nobody
+// knows, such as one of a kind on this host, is its container. What the prolog wrote of a job is believed
+// before what the process says of itself, which its user can change.
 func workloadOf(p process.Process, known jobOf) (w attribution.Workload, how string) {
 	const short = 12 // digits of a container's id, as its runtime's tools print it
 	switch {
@@ -163,10 +168,10 @@ func workloadOf(p process.Process, known jobOf) (w attribution.Workload, how str
 		}
 		// A SLUID is not the job's number, but it is no other job's.
 		return jobWorkload(slurm.Job{ID: cmp.Or(p.Job, p.ToldJob, p.SLUID)}), "cgroup of the job"
-	case p.Pod != "":
-		return attribution.Workload{}, "" // the kubelet knows its name
 	case p.Container != "":
 		return attribution.Workload{Type: telemetry.WorkloadTypeUnit, Unit: cmp.Or(p.Runtime, "container") + "/" + p.Container[:short]}, "cgroup of the container"
+	case p.Pod != "":
+		return attribution.Workload{}, "" // its pause, or the runtime's own
 	case p.Unit != "" && p.Login != "": // other users may have a unit of that name
 		return attribution.Workload{Type: telemetry.WorkloadTypeUnit, Unit: "user/" + p.Login + "/" + p.Unit}, "cgroup of the user's unit"
 	case p.Unit != "":

@@ -34,12 +34,15 @@ func TestPlaced(t *testing.T) {
 		"a job":                     {process.Process{Place: process.Place{Job: "42"}}, attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: "42"}, true},
 		"a job in a pod":            {process.Process{Place: process.Place{Pod: raw0, Container: cid, Job: "42"}}, both, true},
 		"a job in a pod not known":  {process.Process{Place: process.Place{Pod: raw1, Job: "42"}}, attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: "42"}, true},
-		"a pod not known":           {process.Process{Place: process.Place{Pod: raw1}}, attribution.Workload{}, false},
+		"a pod not known":           {process.Process{Place: process.Place{Pod: raw1, Container: strings.Repeat("b", 64)}}, attribution.Workload{}, false},
 		"a container of no pod":     {process.Process{Place: process.Place{Container: cid, Runtime: "docker"}}, unit("docker/aaaaaaaaaaaa"), true},
 		"one of an unknown runtime": {process.Process{Place: process.Place{Container: cid}}, unit("container/aaaaaaaaaaaa"), true},
 		"a unit":                    {process.Process{Place: process.Place{Unit: "ollama.service"}}, unit("ollama.service"), true},
 		"a command":                 {process.Process{Command: "python3"}, attribution.Workload{Type: telemetry.WorkloadTypeProcess, Unit: "python3"}, true},
 	} {
+		if got, _, ok := placed(c.p, new(slurm.Directory).Job, nil); c.p.Pod == "" && (got != c.want || !ok) {
+			t.Errorf("%s, and no kubelet\ngot  %+v, %v\nwant %+v", name, got, ok, c.want)
+		}
 		got, how, ok := placed(c.p, new(slurm.Directory).Job, known)
 		if got != c.want || ok != c.ok || how == "" {
 			t.Errorf("%s\ngot  %+v, %v, %q\nwant %+v, %v", name, got, ok, how, c.want, c.ok)
