@@ -163,24 +163,26 @@ func (a *Attributor) device(d *snapshot.Device, claims map[Thing][]Claim, second
 	w.counts = now
 	w.seconds += seconds
 	w.blind = w.blind || !known
-	stakes := w.stakes
+	before := w.stakes
+	w.stakes = a.stakes(d, claims, uses)
+	a.meetAll(d, w, uses)
 	if w.blind {
-		stakes = nobodys(stakes)
+		before = nobodys(before)
+	} else {
+		before = join(before, w.stakes)
 	}
 	active := w.rest.active(since.energy.n, w.seconds)
 	switch {
-	case len(stakes) > 1:
-		a.inParts(d, w, stakes, since, active, seconds)
-	case len(stakes) == 1:
+	case len(before) > 1:
+		a.inParts(d, w, before, since, active, seconds)
+	case len(before) == 1:
+		o := &before[0].owner
 		in := interval{seconds: seconds, busy: since.busy, energy: since.energy, active: active}
-		a.account(w, &stakes[0].owner, in, 1, w.measured(stakes[0].owner.Thing, uses))
-		a.suffer(&stakes[0].owner, since)
+		a.account(w, o, in, 1, w.measured(o.Thing, uses, seconds))
+		a.suffer(o, since)
 	}
 	a.afresh(uuid, anew)
 	w.taken(d, uses, since.energy.known)
-
-	w.stakes = a.stakes(d, claims, uses)
-	a.meetAll(d, w, uses)
 }
 
 // uses are the device's processes and whose they are.
@@ -204,7 +206,7 @@ func (a *Attributor) uses(d *snapshot.Device) []Use {
 	return out
 }
 
-// account books an interval to those who held the thing when it began.
+// account books an interval of a thing.
 func (a *Attributor) account(w *ward, o *Owner, in interval, weight float64, measured map[Workload]float64) {
 	w.claimCredit(o.Thing, measured)
 	parts, _, over := split(o, in, weight, measured)

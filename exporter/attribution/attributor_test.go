@@ -97,16 +97,16 @@ func TestLifeOfAWorkload(t *testing.T) {
 	n := newNode(t, Config{})
 	n.picture(0, 0, 0)
 	n.claim("web-1", 1)
-	n.picture(10*time.Second, 5, 1000) // nobody was known to hold the device when the interval began
+	n.picture(10*time.Second, 5, 1200) // nobody held the device when the interval began: what it drew at rest is nobody's
 	n.want("allocated, in the hold", n.of("web-1").Accounting.AllocatedTime, 0)
 	n.picture(10*time.Second, 5, 1000)
 	n.want("busy, in the hold", n.of("web-1").Accounting.BusyTime, 0)
 	n.picture(10*time.Second, 5, 1000)
 	n.picture(10*time.Second, 5, 1000)
 	n.want("allocated", n.of("web-1").Accounting.AllocatedTime, 30)
-	n.want("busy", n.of("web-1").Accounting.BusyTime, 15)
-	n.want("energy", n.of("web-1").Accounting.Energy, 3000)
-	n.want("nobody's", n.of(`type="unattributed"`).Accounting.BusyTime, 5)
+	n.want("busy", n.of("web-1").Accounting.BusyTime, 20)
+	n.want("energy", n.of("web-1").Accounting.Energy, 3200)
+	n.want("nobody's", n.of(`type="unattributed"`).Accounting.BusyTime, 0)
 
 	n.claims = nil // it ends; what happened until that was found is its own
 	n.picture(10*time.Second, 0, 500)
@@ -122,7 +122,7 @@ func TestLifeOfAWorkload(t *testing.T) {
 		t.Error("its series are still there after ten minutes")
 	}
 	n.want("its bill", n.billed(`k8s_workload_name="web"`).Accounting.AllocatedTime, 40)
-	n.want("its bill", n.billed(`k8s_workload_name="web"`).Accounting.Energy, 3500)
+	n.want("its bill", n.billed(`k8s_workload_name="web"`).Accounting.Energy, 3700)
 }
 
 // What is learned of a pod within the hold is on its labels, and later it is not: series keep their names.

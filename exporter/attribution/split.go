@@ -43,6 +43,11 @@ func split(o *Owner, in interval, weight float64, measured map[Workload]float64)
 	switch {
 	case o.Sole() != nil && !in.busy.known && !in.energy.known:
 		method = byAllocation
+	case o.Sole() != nil && o.Sole().Share == 0: // it came since: the device drew at rest for nobody
+		method = bySoleOwner
+		parts[0].busy = in.busy
+		parts[0].energy = count{min(in.active, in.energy.n), in.energy.known}
+		none.energy.n = in.energy.n - parts[0].energy.n
 	case o.Sole() != nil:
 		method = bySoleOwner
 		parts[0].busy, parts[0].energy = in.busy, in.energy

@@ -99,9 +99,9 @@ func (w *ward) taken(d *snapshot.Device, uses []Use, energy bool) {
 	}
 }
 
-// measured are the seconds each workload's processes worked since the picture before; nil when the
-// driver measures none.
-func (w *ward) measured(at Thing, uses []Use) map[Workload]float64 {
+// measured are the seconds each workload's processes worked since the picture before, which was that
+// long ago; nil when the driver measures none.
+func (w *ward) measured(at Thing, uses []Use, span float64) map[Workload]float64 {
 	var out map[Workload]float64
 	for _, u := range uses {
 		n, ok := u.Busy.Get()
@@ -111,11 +111,11 @@ func (w *ward) measured(at Thing, uses []Use) map[Workload]float64 {
 		if out == nil {
 			out = map[Workload]float64{}
 		}
-		if before, met := w.busy[process{at, u.PID}]; met && n > before {
-			out[u.Workload] += n - before
-		} else if !met {
-			out[u.Workload] += 0 // its count began before it was seen
+		before, met := w.busy[process{at, u.PID}]
+		if !met { // it has begun since, or was not told: it has not worked for longer than that
+			before = max(n-span, 0)
 		}
+		out[u.Workload] += max(n-before, 0)
 	}
 	return out
 }
@@ -156,6 +156,26 @@ func nobodys(all []stake) []stake {
 	var out []stake
 	for _, x := range all {
 		out = append(out, stake{Owner{Thing: x.owner.Thing}, x.weight})
+	}
+	return out
+}
+
+// join adds to who held things those who hold them since. They have held nothing of the time between
+// the pictures, but may have worked in it.
+func join(before, now []stake) []stake {
+	out := slices.Clone(before)
+	for i := range out {
+		at := slices.IndexFunc(now, func(x stake) bool { return x.owner.Thing == out[i].owner.Thing })
+		if at < 0 || out[i].owner.Sharing == telemetry.SharingExclusive {
+			continue // it is one's own as long as is known
+		}
+		o := &out[i].owner
+		o.Holders = slices.Clone(o.Holders)
+		for _, c := range now[at].owner.Holders {
+			c.Share = 0
+			o.hold(c)
+		}
+		o.judge()
 	}
 	return out
 }
@@ -222,7 +242,7 @@ func (a *Attributor) meetAll(d *snapshot.Device, w *ward, uses []Use) {
 		x := &w.stakes[0]
 		a.result.add(x.owner)
 		in := interval{busy: count{known: busy}, energy: count{known: energy}}
-		a.meet(&x.owner, d, in, 1, w.measured(x.owner.Thing, uses))
+		a.meet(&x.owner, d, in, 1, w.measured(x.owner.Thing, uses, 0))
 		a.hold(&x.owner, d.Read.Memory.Usage, uses, listed)
 		return
 	}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+	"github.com/prometheus/prometheus/tsdb/chunks"
+	"github.com/prometheus/prometheus/util/annotations"
+
+	"github.com/gpumeter/gpumeter/exporter/expose"
+	"github.com/gpumeter/gpumeter/exporter/expose/prom"
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
+)
+
+// prometheus keeps what is scraped, marks what is gone as Prometheus does, and answers PromQL with
+// Prometheus' own engine.
+type prometheus struct {
+	*testing.T
+	series  map[string]*series // by the text of their labels
+	symbols *labels.SymbolTable
+	engine  *promql.Engine
+	page    bytes.Buffer
+	encoder *prom.Encoder
+	there   map[string]map[*series]bool // by target, in the last scrape
+	most    map[string]int              // lines of a page, by target
+}
+
+type series struct {
+	labels  labels.Labels
+	samples []chunks.Sample
+}
+
+// sample is one number at one time, ms.
+type sample struct {
+	at int64
+	n  float64
+}
+
+func (s sample) T() int64                      { return s.at }
+func (s sample) ST() int64                     { return 0 }
+func (s sample) F() float64                    { return s.n }
+func (s sample) H() *histogram.Histogram       { return nil }
+func (s sample) FH() *histogram.FloatHistogram { return nil }
+func (s sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
+func (s sample) Copy() chunks.Sample           { return s }
+
+func newPrometheus(t *testing.T) *prometheus {
+	all := expose.NewFamilies(func(*metric.Desc) bool { return true })
+	return &prometheus{
+		T: t, series: map[string]*series{}, symbols: labels.NewSymbolTable(), encoder: prom.NewEncoder(all, prom.Text),
+		there: map[string]map[*series]bool{}, most: map[string]int{},
+		engine: promql.NewEngine(promql.EngineOpts{
+			MaxSamples: 50_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute, Parser: parser.NewParser(parser.Options{}),
+		}),
+	}
+}
+
+// scrape takes in the page of a picture, and returns how many series it had.
+func (p *prometheus) scrape(target string, at time.Time, s *snapshot.Snapshot) int {
+	p.Helper()
+	p.page.Reset()
+	if err := p.encoder.Encode(&p.page, s); err != nil {
+		p.Fatal(err)
+	}
+	before, now := p.there[target], map[*series]bool{}
+	lines := textparse.NewPromParser(p.page.Bytes(), p.symbols, false)
+	for {
+		entry, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			p.Fatal(err)
+		}
+		if entry != textparse.EntrySeries {
+			continue
+		}
+		var l labels.Labels
+		name, _, n := lines.Series()
+		key := target + string(name)
+		x := p.series[key]
+		if x == nil {
+			lines.Labels(&l)
+			b := labels.NewBuilder(l)
+			b.Set("instance", target)
+			x = &series{labels: b.Labels()}
+			p.series[key] = x
+		}
+		if now[x] {
+			p.Fatalf("%s is on the page twice", key)
+		}
+		now[x] = true
+		x.samples = append(x.samples, sample{at.UnixMilli(), n})
+	}
+	for x := range before {
+		if !now[x] {
+			x.samples = append(x.samples, sample{at.UnixMilli(), math.Float64frombits(value.StaleNaN)})
+		}
+	}
+	p.there[target] = now
+	return len(now)
+}
+
+// query evaluates at one time.
+func (p *prometheus) query(at time.Time, text string) promql.Vector {
+	p.Helper()
+	q, err := p.engine.NewInstantQuery(context.Background(), &storage.MockQueryable{MockQuerier: &storage.MockQuerier{SelectMockFunction: p.find}}, nil, text, at)
+	if err != nil {
+		p.Fatalf("%s: %v", text, err)
+	}
+	defer q.Close()
+	r := q.Exec(context.Background())
+	v, err := r.Vector()
+	if err != nil {
+		p.Fatalf("%s: %v", text, err)
+	}
+	return slices.Clone(v)
+}
+
+// number is the one number a query gives; not a number when it gives none.
+func (p *prometheus) number(at time.Time, text string) float64 {
+	p.Helper()
+	v := p.query(at, text)
+	switch len(v) {
+	case 0:
+		return math.NaN()
+	case 1:
+		return v[0].F
+	}
+	p.Fatalf("%s gives %d numbers", text, len(v))
+	return 0
+}
+
+func (p *prometheus) find(sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+	var found []storage.Series
+next:
+	for _, x := range p.series {
+		for _, m := range matchers {
+			if !m.Matches(x.labels.Get(m.Name)) {
+				continue next
+			}
+		}
+		from, _ := slices.BinarySearchFunc(x.samples, hints.Start, func(s chunks.Sample, at int64) int { return int(s.T() - at) })
+		to, _ := slices.BinarySearchFunc(x.samples, hints.End+1, func(s chunks.Sample, at int64) int { return int(s.T() - at) })
+		if from < to {
+			found = append(found, storage.NewListSeries(x.labels, x.samples[from:to]))
+		}
+	}
+	if sorted {
+		slices.SortFunc(found, func(a, b storage.Series) int { return labels.Compare(a.Labels(), b.Labels()) })
+	}
+	return &foundSeries{all: found}
+}
+
+// foundSeries are handed to the engine one by one.
+type foundSeries struct {
+	all []storage.Series
+	at  int
+}
+
+func (f *foundSeries) Next() bool                        { f.at++; return f.at <= len(f.all) }
+func (f *foundSeries) At() storage.Series                { return f.all[f.at-1] }
+func (f *foundSeries) Err() error                        { return nil }
+func (f *foundSeries) Warnings() annotations.Annotations { return nil }
