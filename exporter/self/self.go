@@ -14,6 +14,7 @@ type Build struct{ Version, Revision, GoVersion string }
 type Config struct {
 	Build       Build
 	StateFaults func() uint64 // nil: there are none
+	Target      func() Target // nil: nothing is known of it
 	// Attribution tells how finding out whose work it is went; nil: nobody is asked.
 	Attribution func(*snapshot.Snapshot) Attribution
 }
@@ -22,6 +23,7 @@ type Config struct {
 type Self struct {
 	cfg     Config
 	info    []metric.Keyed
+	target  target
 	sources map[string]sourceLabels
 	faults  map[snapshot.Fault]*metric.Labels // by Fault with Count 0
 
@@ -57,6 +59,9 @@ func New(cfg Config) *Self {
 func (x *Self) Stage(s *snapshot.Snapshot) {
 	e := &s.Self.Exporter
 	e.BuildInfo = x.info
+	if x.cfg.Target != nil {
+		s.Self.Target.Info = x.target.tell(x.cfg.Target())
+	}
 	e.Reads.Set(float64(s.Health.Reads))
 	e.StateFaults.Set(float64(x.cfg.StateFaults()))
 	present := 0

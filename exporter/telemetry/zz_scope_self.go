@@ -10,6 +10,7 @@ import (
 type Self struct {
 	Attribution Attribution // spec/metrics/attribution.yaml
 	Exporter    Exporter    // spec/metrics/exporter.yaml
+	Target      Target      // spec/metrics/target.yaml
 }
 
 // SelfFamilies leads from each metric of the scope to its readings, in the order of the spec.
@@ -222,5 +223,13 @@ var SelfFamilies = []Family[Self]{
 		Rows: []func(*Self) *metric.Value{
 			func(x *Self) *metric.Value { return &x.Exporter.OverflowWorkloads },
 		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "target.info", Prom: "target_info", Unit: "", PromUnit: "",
+			Help: "The machine the exporter runs on; always 1.",
+			Kind: metric.KindGauge, Scope: "self", Group: "target", Sources: []string{"self"},
+		},
+		Keyed: func(x *Self) *[]metric.Keyed { return &x.Target.Info },
 	},
 }

@@ -52,7 +52,8 @@ var officialMetrics = map[string][]string{
 
 // officialAttributes are the keys that spec/attributes.yaml uses as OpenTelemetry defines them.
 var officialAttributes = []string{
-	"container.id", "container.image.name", "container.name", "cpu.mode", "error.type", "host.name",
+	"cloud.availability_zone", "cloud.region",
+	"container.id", "container.image.name", "container.name", "cpu.mode", "error.type", "host.name", "host.type",
 	"k8s.cluster.name", "k8s.container.name", "k8s.namespace.name", "k8s.node.name", "k8s.pod.name", "k8s.pod.uid",
 	"network.io.direction", "process.command", "process.executable.name", "process.owner", "process.pid", "process.user.name",
 	"server.address", "server.port", "service.instance.id", "service.name", "system.memory.state",

@@ -80,6 +80,10 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 		}
 		n.attributor = newAttributor(c, n.who, log)
 		stages, ours.Attribution = append(stages, n.attributor.Stage), n.asked
+		ours.Target = n.who.target
+	}
+	if ours.Target == nil && !simulated { // the node's name is known all the same
+		ours.Target = func() self.Target { return self.Target{Node: c.Kubernetes.Node} }
 	}
 	n.feed = snapshot.NewFeed(snapshot.Config{
 		Sources:  needed(sources, on),

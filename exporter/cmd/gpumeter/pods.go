@@ -13,6 +13,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution/process"
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/doctor"
+	"github.com/gpumeter/gpumeter/exporter/self"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
@@ -48,6 +49,11 @@ func newCluster(k config.Kubernetes, log *slog.Logger) (*kubernetes.Client, erro
 		return nil, nil
 	}
 	return client, nil
+}
+
+// targetOf is the machine as its cluster knows it.
+func targetOf(n kubernetes.Node) self.Target {
+	return self.Target{Node: n.Name, Region: n.Region, Zone: n.Zone, Type: n.InstanceType}
 }
 
 // podWorkload names a container of a pod, which may be known by its names alone.

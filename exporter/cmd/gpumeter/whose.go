@@ -26,6 +26,7 @@ type witnesses struct {
 	run    []func(context.Context) // what they do in the background
 
 	examine []func() []doctor.Witness // how each is
+	target  func() self.Target        // the machine; nil: nobody knows anything of it
 	strays  func([]snapshot.Device) []doctor.Stray
 	tell    []func(*snapshot.Snapshot, *self.Attribution) // the same for our own series
 }
@@ -72,6 +73,7 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 		})
 	} else {
 		out.run = append(out.run, pods.Run)
+		out.target = func() self.Target { return targetOf(pods.Node()) }
 		out.examine = append(out.examine, func() []doctor.Witness { return doctor.Kubernetes(pods) })
 		out.tell = append(out.tell, func(s *snapshot.Snapshot, to *self.Attribution) { tellOfPods(pods, s, to) })
 		out.strays = func(devices []snapshot.Device) []doctor.Stray { return strays(pods, devices) }
