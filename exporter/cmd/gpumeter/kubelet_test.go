@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,16 +14,16 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
 )
 
-// kubelet answers on a socket who holds what, and is asked by a client all the time.
+// kubelet answers on a socket who holds what. Its client asks all the time, and is answered once for
+// each poll of the test.
 type kubelet struct {
 	podresources.UnimplementedPodResourcesListerServer
 	*testing.T
 	client *kubernetes.Client
 	offers []*podresources.ContainerDevices
 
-	mu    sync.Mutex
-	asked int
-	pods  []*podresources.PodResources
+	asked chan struct{}
+	tells chan []*podresources.PodResources
 }
 
 // startKubelet starts one that offers those devices, and its client.
@@ -38,14 +37,14 @@ func startKubelet(t *testing.T, offers []*podresources.ContainerDevices) *kubele
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kubelet{T: t, offers: offers}
+	k := &kubelet{T: t, offers: offers, asked: make(chan struct{}), tells: make(chan []*podresources.PodResources)}
 	server := grpc.NewServer()
 	podresources.RegisterPodResourcesListerServer(server, k)
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(server.Stop)
 	k.client, err = kubernetes.New(kubernetes.Config{
 		Socket: filepath.Join(dir, "kubelet.sock"), Checkpoint: filepath.Join(dir, "checkpoint"),
-		Metadata: kubernetes.MetadataNone, Poll: time.Millisecond,
+		Metadata: kubernetes.MetadataNone, Poll: time.Millisecond, Timeout: time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -54,39 +53,31 @@ func startKubelet(t *testing.T, offers []*podresources.ContainerDevices) *kubele
 	ended := make(chan struct{})
 	go func() { defer close(ended); k.client.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-ended })
+	<-k.asked
 	return k
 }
 
-func (k *kubelet) List(context.Context, *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.asked++
-	return &podresources.ListPodResourcesResponse{PodResources: k.pods}, nil
+func (k *kubelet) List(ctx context.Context, _ *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
+	for asked := k.asked; ; asked = nil {
+		select {
+		case asked <- struct{}{}:
+			continue
+		case pods := <-k.tells:
+			return &podresources.ListPodResourcesResponse{PodResources: pods}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 func (k *kubelet) GetAllocatableResources(context.Context, *podresources.AllocatableResourcesRequest) (*podresources.AllocatableResourcesResponse, error) {
 	return &podresources.AllocatableResourcesResponse{Devices: k.offers}, nil
 }
 
-func (k *kubelet) questions() int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.asked
-}
-
-// poll lets the client learn who holds what now.
+// poll lets the client learn who holds what now: it has when it asks again.
 func (k *kubelet) poll(pods []*podresources.PodResources) {
-	k.Helper()
-	k.mu.Lock()
-	k.pods = pods
-	from := k.asked
-	k.mu.Unlock()
-	// The answer to the first question after that is taken in before the second is put.
-	for end := time.Now().Add(20 * time.Second); k.questions() < from+2; time.Sleep(200 * time.Microsecond) {
-		if time.Now().After(end) {
-			k.Fatal("the kubelet is not asked")
-		}
-	}
+	k.tells <- pods
+	<-k.asked
 }
 
 // givenTo is a pod that was given an id of a resource.

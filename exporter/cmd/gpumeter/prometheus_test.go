@@ -31,18 +31,19 @@ import (
 // Prometheus' own engine.
 type prometheus struct {
 	*testing.T
-	series  map[string]*series // by the text of their labels
+	series  []*series
+	found   map[string]map[string]*series // by target, by the text of their labels
 	symbols *labels.SymbolTable
 	engine  *promql.Engine
 	page    bytes.Buffer
 	encoder *prom.Encoder
-	there   map[string]map[*series]bool // by target, in the last scrape
-	most    map[string]int              // lines of a page, by target
+	there   map[string][]*series // by target, in the last scrape
 }
 
 type series struct {
 	labels  labels.Labels
 	samples []chunks.Sample
+	seen    int64 // when it was last on a page, ms
 }
 
 // sample is one number at one time, ms.
@@ -59,11 +60,12 @@ func (s sample) FH() *histogram.FloatHistogram { return nil }
 func (s sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
 func (s sample) Copy() chunks.Sample           { return s }
 
-func newPrometheus(t *testing.T) *prometheus {
-	all := expose.NewFamilies(func(*metric.Desc) bool { return true })
+// newPrometheus scrapes the groups of metrics that are asked for.
+func newPrometheus(t *testing.T, groups ...string) *prometheus {
+	all := expose.NewFamilies(func(d *metric.Desc) bool { return slices.Contains(groups, d.Group) })
 	return &prometheus{
-		T: t, series: map[string]*series{}, symbols: labels.NewSymbolTable(), encoder: prom.NewEncoder(all, prom.Text),
-		there: map[string]map[*series]bool{}, most: map[string]int{},
+		T: t, symbols: labels.NewSymbolTable(), encoder: prom.NewEncoder(all, prom.Text),
+		found: map[string]map[string]*series{}, there: map[string][]*series{},
 		engine: promql.NewEngine(promql.EngineOpts{
 			MaxSamples: 50_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute, Parser: parser.NewParser(parser.Options{}),
 		}),
@@ -77,7 +79,13 @@ func (p *prometheus) scrape(target string, at time.Time, s *snapshot.Snapshot) i
 	if err := p.encoder.Encode(&p.page, s); err != nil {
 		p.Fatal(err)
 	}
-	before, now := p.there[target], map[*series]bool{}
+	found := p.found[target]
+	if found == nil {
+		found = map[string]*series{}
+		p.found[target] = found
+	}
+	ms := at.UnixMilli()
+	var now []*series
 	lines := textparse.NewPromParser(p.page.Bytes(), p.symbols, false)
 	for {
 		entry, err := lines.Next()
@@ -90,26 +98,27 @@ func (p *prometheus) scrape(target string, at time.Time, s *snapshot.Snapshot) i
 		if entry != textparse.EntrySeries {
 			continue
 		}
-		var l labels.Labels
 		name, _, n := lines.Series()
-		key := target + string(name)
-		x := p.series[key]
+		x := found[string(name)]
 		if x == nil {
+			var l labels.Labels
 			lines.Labels(&l)
 			b := labels.NewBuilder(l)
 			b.Set("instance", target)
 			x = &series{labels: b.Labels()}
-			p.series[key] = x
+			found[string(name)] = x
+			p.series = append(p.series, x)
 		}
-		if now[x] {
-			p.Fatalf("%s is on the page twice", key)
+		if x.seen == ms {
+			p.Fatalf("%s is on the page twice", name)
 		}
-		now[x] = true
-		x.samples = append(x.samples, sample{at.UnixMilli(), n})
+		x.seen = ms
+		x.samples = append(x.samples, sample{ms, n})
+		now = append(now, x)
 	}
-	for x := range before {
-		if !now[x] {
-			x.samples = append(x.samples, sample{at.UnixMilli(), math.Float64frombits(value.StaleNaN)})
+	for _, x := range p.there[target] {
+		if x.seen != ms {
+			x.samples = append(x.samples, sample{ms, math.Float64frombits(value.StaleNaN)})
 		}
 	}
 	p.there[target] = now
