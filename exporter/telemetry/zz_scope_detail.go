@@ -19,8 +19,8 @@ type DetailAttributes struct {
 	K8sNamespaceName string       // Namespace of the pod.
 	K8sPodName       string       // Name of the pod.
 	K8sContainerName string       // Name of the container, when one alone holds the device.
-	SlurmJobID       string       // Number of the Slurm job.
-	ProcessUnit      string       // Systemd unit, container or command the process belongs to.
+	SlurmJobID       string       // Number of the Slurm job; Slurm's own id of it (SLUID) where nothing tells the number.
+	ProcessUnit      string       // Systemd unit or container the process belongs to; outside both the user, or the command where that is root.
 }
 
 // Labels makes the label set; do it when the detail is found, not at each read.

@@ -22,8 +22,8 @@ type EngineAttributes struct {
 	K8sContainerName     string // Name of the container, when one alone holds the device.
 	K8sWorkloadKind      string // Kind of what made the pod.
 	K8sWorkloadName      string // Name of what made the pod.
-	SlurmJobID           string // Number of the Slurm job.
-	ProcessUnit          string // Systemd unit, container or command the process belongs to.
+	SlurmJobID           string // Number of the Slurm job; Slurm's own id of it (SLUID) where nothing tells the number.
+	ProcessUnit          string // Systemd unit or container the process belongs to; outside both the user, or the command where that is root.
 }
 
 // Labels makes the label set; do it when the engine is found, not at each read.

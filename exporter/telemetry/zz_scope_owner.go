@@ -20,11 +20,11 @@ type OwnerAttributes struct {
 	K8sContainerName string // Name of the container, when one alone holds the device.
 	K8sWorkloadKind  string // Kind of what made the pod.
 	K8sWorkloadName  string // Name of what made the pod.
-	SlurmJobID       string // Number of the Slurm job.
+	SlurmJobID       string // Number of the Slurm job; Slurm's own id of it (SLUID) where nothing tells the number.
 	SlurmUser        string // Who submitted the job.
 	SlurmAccount     string // Account the job is charged to.
 	SlurmPartition   string // Partition the job runs in.
-	ProcessUnit      string // Systemd unit, container or command the process belongs to.
+	ProcessUnit      string // Systemd unit or container the process belongs to; outside both the user, or the command where that is root.
 }
 
 // Labels makes the label set; do it when the owner is found, not at each read.
