@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/gpumeter/gpumeter/test/expect"
 	"github.com/gpumeter/gpumeter/test/fakenvml"
 )
 
@@ -90,41 +91,17 @@ func holds(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// lacking says what a page lacks, with what it has under the same names.
-func lacking(ts *testscript.TestScript, page string, texts []string) (lacks []string) {
-	samples, err := readPage(page)
+func lacking(ts *testscript.TestScript, page string, expected []string) []string {
+	lacks, err := expect.Lacking(page, expected...)
 	ts.Check(err)
-	for _, text := range texts {
-		e, err := expect(text)
-		ts.Check(err)
-		if what := e.unmet(samples); what != "" {
-			lacks = append(lacks, what)
-			for _, s := range samples {
-				if s.name() == e.name {
-					lacks = append(lacks, fmt.Sprintf("\t%s %v", s.labels, s.value))
-				}
-			}
-		}
-	}
 	return lacks
 }
 
 // keep is the command keep.
 func keep(ts *testscript.TestScript, _ bool, args []string) {
-	samples, err := readPage(ts.ReadFile("stdout"))
+	value, err := expect.Value(ts.ReadFile("stdout"), args[1])
 	ts.Check(err)
-	e, err := expect(args[1])
-	ts.Check(err)
-	var found []sample
-	for _, s := range samples {
-		if e.selects(s) {
-			found = append(found, s)
-		}
-	}
-	if len(found) != 1 {
-		ts.Fatalf("%s: %d series", args[1], len(found))
-	}
-	ts.Setenv(args[0], strconv.FormatFloat(found[0].value, 'f', -1, 64))
+	ts.Setenv(args[0], strconv.FormatFloat(value, 'f', -1, 64))
 }
 
 // scrapes is the command scrapes.
@@ -209,7 +186,7 @@ func stats(t *testing.T) func(*testscript.TestScript, bool, []string) {
 				}
 				wanted, err := strconv.Atoi(parts[3])
 				ts.Check(err)
-				if got := counts[strings.TrimSpace(parts[1])]; !comparisons[parts[2]](float64(got), float64(wanted)) {
+				if got := counts[strings.TrimSpace(parts[1])]; !expect.Holds(float64(got), parts[2], float64(wanted)) {
 					lacks = append(lacks, fmt.Sprintf("%s: it is %d", text, got))
 				}
 			}

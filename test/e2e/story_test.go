@@ -29,7 +29,7 @@ import (
 //	scraping URL          scrapes one time after the other from now on, until
 //	scraped               wants all of them answered with 200
 //
-// What can be expected is said at the type expectation. A driver is told what to do by
+// What can be expected is said at the package test/expect. A driver is told what to do by
 //
 //	driver [GENERATION]   builds a fake NVML library of that generation, puts its file into LIBRARY, and has
 //	                      gpumeter list and try again often, wait a second for a GPU, and not serve a page twice

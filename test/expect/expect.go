@@ -1,21 +1,6 @@
-package e2e
-
-import (
-	"errors"
-	"fmt"
-	"io"
-	"regexp"
-	"strconv"
-	"strings"
-	"testing"
-
-	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/textparse"
-)
-
-// expectation is what a page is to hold: a selector as PromQL has it, and what the values of the
-// series are. There must be one such series, and every one must have such a value:
+// Package expect says whether a page of metrics holds what is expected of it, which is a selector as
+// PromQL has it, and what the values of the series are. There must be one such series, and every one
+// must have such a value:
 //
 //	gpu_up == 1
 //	gpu_power_draw_watts{gpu_index=~"0|1"} >= 100+20
@@ -24,6 +9,22 @@ import (
 //
 //	!gpu_power_draw_watts{gpu_index="2"}
 //	!{gpu_index="2"} < 0
+package expect
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+)
+
+// expectation is one.
 type expectation struct {
 	text     string
 	none     bool
@@ -51,7 +52,8 @@ var comparisons = map[string]func(got, want float64) bool{
 	"<":  func(got, want float64) bool { return got < want },
 }
 
-func expect(text string) (expectation, error) {
+// read reads what is expected.
+func read(text string) (expectation, error) {
 	parts := expectationForm.FindStringSubmatch(text)
 	if parts == nil || parts[2] == "" && parts[3] == "" {
 		return expectation{}, fmt.Errorf("%s: not a selector, and a comparison behind it", text)
@@ -80,6 +82,55 @@ func expect(text string) (expectation, error) {
 		e.number += n
 	}
 	return e, nil
+}
+
+// Holds says whether a comparison of PromQL's does.
+func Holds(got float64, sign string, want float64) bool { return comparisons[sign](got, want) }
+
+// Lacking says what a page lacks of all that is expected, one line each, with what it has under the
+// same names.
+func Lacking(page string, expected ...string) (lacks []string, err error) {
+	samples, err := readPage(page)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range expected {
+		e, err := read(text)
+		if err != nil {
+			return nil, err
+		}
+		if what := e.unmet(samples); what != "" {
+			lacks = append(lacks, what)
+			for _, s := range samples {
+				if s.name() == e.name {
+					lacks = append(lacks, fmt.Sprintf("\t%s %v", s.labels, s.value))
+				}
+			}
+		}
+	}
+	return lacks, nil
+}
+
+// Value is that of the one series of a page that the selector chooses.
+func Value(page, selector string) (float64, error) {
+	samples, err := readPage(page)
+	if err != nil {
+		return 0, err
+	}
+	e, err := read(selector)
+	if err != nil {
+		return 0, err
+	}
+	var found []sample
+	for _, s := range samples {
+		if e.selects(s) {
+			found = append(found, s)
+		}
+	}
+	if len(found) != 1 {
+		return 0, fmt.Errorf("%s: %d series", selector, len(found))
+	}
+	return found[0].value, nil
 }
 
 // sample is one series of a page.
@@ -139,51 +190,4 @@ func (e expectation) selects(s sample) bool {
 		}
 	}
 	return true
-}
-
-func TestExpectations(t *testing.T) {
-	const page = `# TYPE up gauge
-up{gpu="0",model="a, b"} 1
-up{gpu="1",model="c"} 0
-watts{gpu="0"} 700
-`
-	for text, want := range map[string]string{
-		`up`:                             "",
-		`up{gpu="1"} == 0`:               "",
-		`up{gpu="1"}==0`:                 "",
-		`up{gpu=~"[01]"} <= 1`:           "",
-		`up{gpu!~"[12]"} > 0`:            "",
-		`up{gpu!="1",model="a, b"} != 0`: "",
-		`watts >= 200+500`:               "",
-		`!down`:                          "",
-		`!up{gpu="2"}`:                   "",
-		`!{gpu="1",__name__!="up"}`:      "",
-		`!up < 0`:                        "",
-		`up == 1`:                        `up == 1: it is {__name__="up", gpu="1", model="c"} 0`,
-		`up{gpu="2"}`:                    `up{gpu="2"}: there is none`,
-		`up{gpu="2"} == 1`:               `up{gpu="2"} == 1: there is none`,
-		`!watts`:                         `!watts: it is {__name__="watts", gpu="0"} 700`,
-		`!up == 0`:                       `!up == 0: it is {__name__="up", gpu="1", model="c"} 0`,
-		`watts > 700`:                    `watts > 700: it is {__name__="watts", gpu="0"} 700`,
-		`== 1`:                           `== 1: not a selector, and a comparison behind it`,
-		`up is 1`:                        `up is 1: not a selector, and a comparison behind it`,
-		`up{gpu=1}`:                      `up{gpu=1}: gpu=1 is no label`,
-		`up == one`:                      `up == one: strconv.ParseFloat: parsing "one": invalid syntax`,
-	} {
-		samples, err := readPage(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := expect(text)
-		got := e.unmet(samples)
-		if err != nil {
-			got = err.Error()
-		}
-		if got != want {
-			t.Errorf("got %s\nwant %s", got, want)
-		}
-	}
-	if _, err := readPage("up{\n"); err == nil {
-		t.Error("a page that does not parse was taken")
-	}
 }
