@@ -113,24 +113,37 @@ func Lacking(page string, expected ...string) (lacks []string, err error) {
 
 // Value is that of the one series of a page that the selector chooses.
 func Value(page, selector string) (float64, error) {
+	found, err := values(page, selector)
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("%s: %d series", selector, len(found))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return found[0], nil
+}
+
+// Sum is of all series of a page that the selector chooses.
+func Sum(page, selector string) (sum float64, err error) {
+	found, err := values(page, selector)
+	for _, v := range found {
+		sum += v
+	}
+	return sum, err
+}
+
+func values(page, selector string) (found []float64, err error) {
 	samples, err := readPage(page)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	e, err := read(selector)
-	if err != nil {
-		return 0, err
-	}
-	var found []sample
 	for _, s := range samples {
-		if e.selects(s) {
-			found = append(found, s)
+		if err == nil && e.selects(s) {
+			found = append(found, s.value)
 		}
 	}
-	if len(found) != 1 {
-		return 0, fmt.Errorf("%s: %d series", selector, len(found))
-	}
-	return found[0].value, nil
+	return found, err
 }
 
 // sample is one series of a page.

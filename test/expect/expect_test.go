@@ -71,6 +71,12 @@ func TestValue(t *testing.T) {
 	if got, err := Value(page, `up{gpu="1"}`); got != 0.5 || err != nil {
 		t.Errorf("got %v, %v, want 0.5", got, err)
 	}
+	if got, err := Sum(page, "up"); got != 1.5 || err != nil {
+		t.Errorf("got %v, %v in all, want 1.5", got, err)
+	}
+	if got, err := Sum(page, "up is 1"); err == nil {
+		t.Errorf("got %v, want an error", got)
+	}
 	for _, selector := range []string{"up", `up{gpu="2"}`, "up is 1"} {
 		if got, err := Value(page, selector); err == nil {
 			t.Errorf("%s: got %v, want an error", selector, got)

@@ -1,0 +1,152 @@
+package kubernetes
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/gpumeter/gpumeter/test/expect"
+)
+
+// event is what the API server writes down of a request of gpumeter's.
+type event struct {
+	AuditID, Stage, Verb, RequestURI string
+	RequestReceivedTimestamp         time.Time
+	ObjectRef                        struct{ Resource, Name string }
+	ResponseStatus                   struct{ Code int }
+	ResponseObject                   struct{ Kind string }
+}
+
+// asked are all so far, each as it was last written down.
+func asked(t *testing.T) []event {
+	t.Helper()
+	text, err := os.ReadFile(auditLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []event
+	at := map[string]int{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, len(text)+1)
+	for lines.Scan() {
+		var e event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			break // it is just being written
+		}
+		if i, known := at[e.AuditID]; known {
+			all[i] = e
+			continue
+		}
+		at[e.AuditID] = len(all)
+		all = append(all, e)
+	}
+	return all
+}
+
+// open are the watches that have not ended.
+func open(all []event) (watches []event) {
+	for _, e := range all {
+		if e.Verb == "watch" && e.Stage == "ResponseStarted" {
+			watches = append(watches, e)
+		}
+	}
+	return watches
+}
+
+// lists is how often the kubelet was asked who holds what, by whomever.
+func (c *cluster) lists(t *testing.T) float64 {
+	t.Helper()
+	config := *c.config
+	config.CAFile = kubeletDir + "/pki/kubelet.crt"
+	client, err := rest.HTTPClientFor(&config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubelet := exporter{url: "https://" + address + ":10250", client: client}
+	page, err := kubelet.get(t.Context(), "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := expect.Value(page, "kubelet_pod_resources_endpoint_requests_list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// scrapes asks nobody: the kubelet is polled as ever, once a second here, and the API server not at all.
+func (r *room) scrapes(t *testing.T) {
+	calls, lists, began := len(asked(t)), r.lists(t), time.Now()
+	for range 100 {
+		if err := r.exporter.lacks(t.Context(), "gpu_up == 1"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	more, took := r.lists(t)-lists, time.Since(began)
+	if most := took.Seconds() + 2; more > most {
+		t.Errorf("the kubelet was asked %v times in %v with 100 scrapes, want at most %v", more, took, most)
+	}
+	if more := asked(t)[calls:]; len(more) > 0 {
+		t.Errorf("the API server was asked with the scrapes: %+v", more)
+	}
+}
+
+// watches looks at all that the API server was asked until now.
+func (r *room) watches(t *testing.T) {
+	all := asked(t)
+	if watches := open(all); len(watches) != 1 {
+		t.Errorf("%d watches are open, want 1: %+v", len(watches), watches)
+	}
+	listed := false
+	for _, e := range all {
+		if e.ResponseStatus.Code != http.StatusOK {
+			t.Errorf("refused, or not needed: %+v", e)
+		}
+		switch e.Verb + " " + e.ObjectRef.Resource {
+		case "list pods", "watch pods":
+			if !strings.Contains(e.RequestURI, "fieldSelector=spec.nodeName%3D"+nodeName) {
+				t.Errorf("pods of other nodes too: %+v", e)
+			}
+			if e.Verb == "list" {
+				listed = true
+				if e.ResponseObject.Kind != "PartialObjectMetadataList" {
+					t.Errorf("more than metadata: %+v", e)
+				}
+			}
+		case "get nodes":
+			if e.ObjectRef.Name != nodeName {
+				t.Errorf("another node: %+v", e)
+			}
+		case "list resourceslices":
+			if !strings.Contains(e.RequestURI, "fieldSelector=spec.nodeName%3D"+nodeName) {
+				t.Errorf("slices of other nodes too: %+v", e)
+			}
+		default:
+			t.Errorf("why: %+v", e)
+		}
+	}
+	if !listed {
+		t.Errorf("pods were not listed: %+v", all)
+	}
+}
+
+// watchesEnd waits until gpumeter watches nothing at the API server.
+func watchesEnd(t *testing.T) {
+	t.Helper()
+	await(t, "end of the watch", func(context.Context) error {
+		if watches := open(asked(t)); len(watches) > 0 {
+			return fmt.Errorf("open: %+v", watches)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,182 @@
+package kubernetes
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	nodeName = "node-1"
+	apiURL   = "https://" + address + ":6443"
+	// The room's own directories stand where nodes have them.
+	kubeletDir = "/var/lib/kubelet"
+	roomDir    = "/run/room"
+	apiCA      = roomDir + "/api/apiserver.crt" // the server signs its own certificate
+	auditLog   = roomDir + "/audit.log"
+)
+
+// cluster is a node and its API server.
+type cluster struct {
+	etcd, api, containerd, kubelet *daemon
+	admin                          kubernetes.Interface
+	config                         *rest.Config
+}
+
+// startCluster starts it, and has it ended with the test.
+func startCluster(t *testing.T) *cluster {
+	c := &cluster{
+		config: &rest.Config{Host: apiURL, BearerToken: "admin", TLSClientConfig: rest.TLSClientConfig{CAFile: apiCA}, QPS: -1},
+	}
+	c.etcd = c.daemon("etcd", nil, "--data-dir", roomDir+"/etcd", "--unsafe-no-fsync")
+	c.api = c.apiServer(t)
+	c.containerd = c.runtime(t)
+	c.kubelet = c.node(t)
+	t.Cleanup(func() {
+		for _, d := range []*daemon{c.kubelet, c.containerd, c.api, c.etcd} {
+			if err := d.stop(); err != nil {
+				t.Logf("%s: %v", d.name, err) // how it ends is not our business
+			}
+			if t.Failed() {
+				t.Logf("%s said last:\n%s", d.name, d.tail())
+			}
+		}
+	})
+	c.etcd.start(t)
+	c.containerd.start(t)
+	c.api.start(t)
+	importImage(t)
+	await(t, "the API server", func(ctx context.Context) error {
+		client, err := kubernetes.NewForConfig(c.config)
+		if err != nil {
+			return err // the certificate is not there yet
+		}
+		c.admin = client
+		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+	c.kubelet.start(t)
+	c.nodeReady(t)
+	return c
+}
+
+// nodeReady waits for the kubelet to say that it takes pods.
+func (c *cluster) nodeReady(t *testing.T) {
+	t.Helper()
+	await(t, "the node", func(ctx context.Context) error {
+		node, err := c.admin.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, is := range node.Status.Conditions {
+			if is.Type == corev1.NodeReady && is.Status == corev1.ConditionTrue {
+				return nil
+			}
+		}
+		return fmt.Errorf("not ready: %+v", node.Status.Conditions)
+	})
+}
+
+func (c *cluster) daemon(name string, env []string, args ...string) *daemon {
+	path := name
+	if built := os.Getenv("GPUMETER_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))); built != "" {
+		path = built
+	}
+	return &daemon{name: name, path: path, args: args, env: env, log: filepath.Join(roomDir, name+".log")}
+}
+
+// Whoever asks is written down: what gpumeter lists in full, so that it is seen that it is metadata.
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - level: RequestResponse
+    users: ["system:serviceaccount:monitoring:gpumeter"]
+  - level: None
+`
+
+// apiServer knows the administrator and the kubelet by tokens, and everybody else as clusters do. Pods
+// need no service account here, as there is no controller that would make them one.
+func (c *cluster) apiServer(t *testing.T) *daemon {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accounts := write(t, roomDir+"/accounts.key", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})))
+	tokens := write(t, roomDir+"/tokens.csv", "admin,admin,1,system:masters\nkubelet,system:node:"+nodeName+",2,\"system:nodes,system:masters\"\n")
+	return c.daemon("kube-apiserver", nil,
+		"--etcd-servers=http://127.0.0.1:2379", "--secure-port=6443", "--advertise-address="+address, "--cert-dir="+filepath.Dir(apiCA),
+		"--service-cluster-ip-range=10.78.0.0/24", "--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file="+accounts, "--service-account-signing-key-file="+accounts,
+		"--token-auth-file="+tokens, "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount",
+		"--audit-policy-file="+write(t, roomDir+"/audit.yaml", auditPolicy), "--audit-log-path="+auditLog,
+	)
+}
+
+// A pod has the host's network: then no program need make one. The configuration is there for the
+// runtime to say that it is ready.
+const runtimeConfig = `
+version = 2
+root = "/var/lib/containerd"
+state = "/run/containerd"
+[grpc]
+  address = "/run/containerd/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "` + image + `"
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "native"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    conf_dir = "` + roomDir + `/cni"
+`
+
+func (c *cluster) runtime(t *testing.T) *daemon {
+	write(t, roomDir+"/cni/10-none.conflist", `{"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "loopback"}]}`)
+	return c.daemon("containerd", nil, "--config", write(t, roomDir+"/containerd.toml", runtimeConfig))
+}
+
+// kubeletConfig is the kubelet's; the sentence at its end switches features on.
+const kubeletConfig = `
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+address: ` + address + `
+authentication: {anonymous: {enabled: false}, webhook: {enabled: true, cacheTTL: 1s}}
+authorization: {mode: Webhook, webhook: {cacheAuthorizedTTL: 1s, cacheUnauthorizedTTL: 1s}}
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+cgroupDriver: cgroupfs
+failCgroupV1: false
+failSwapOn: false
+resolvConf: ""
+makeIPTablesUtilChains: false
+localStorageCapacityIsolation: false
+imageGCHighThresholdPercent: 100
+evictionHard: {memory.available: 1Mi}
+featureGates: {PodsAPI: %t}
+`
+
+func (c *cluster) node(t *testing.T) *daemon {
+	write(t, roomDir+"/kubeconfig", `{"apiVersion": "v1", "kind": "Config", "current-context": "room",
+		"clusters": [{"name": "room", "cluster": {"server": "`+apiURL+`", "certificate-authority": "`+apiCA+`"}}],
+		"users": [{"name": "kubelet", "user": {"token": "kubelet"}}],
+		"contexts": [{"name": "room", "context": {"cluster": "room", "user": "kubelet"}}]}`)
+	c.configure(t, false)
+	return c.daemon("kubelet", nil, "--config", roomDir+"/kubelet.yaml", "--kubeconfig", roomDir+"/kubeconfig",
+		"--hostname-override", nodeName, "--node-ip", address)
+}
+
+// configure says with what the kubelet starts next.
+func (c *cluster) configure(t *testing.T, podsAPI bool) {
+	write(t, roomDir+"/kubelet.yaml", fmt.Sprintf(kubeletConfig, podsAPI))
+}
