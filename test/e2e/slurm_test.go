@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gpumeter/gpumeter/test/expect"
 	"github.com/gpumeter/gpumeter/test/fakenvml"
 )
 
@@ -13,27 +14,18 @@ import (
 func (e *exporter) shows(t testing.TB, texts ...string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		samples, err := readPage(e.get(t, "/metrics", "Accept", "text/plain"))
+		page := e.get(t, "/metrics", "Accept", "text/plain")
+		lacks, err := expect.Lacking(page, texts...)
 		if err != nil {
 			t.Fatal(err)
-		}
-		var lacks []string
-		for _, text := range texts {
-			x, err := expect(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if what := x.unmet(samples); what != "" {
-				lacks = append(lacks, what)
-			}
 		}
 		if len(lacks) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			for _, s := range samples {
-				if strings.HasPrefix(s.name(), "gpu_owner_info") || strings.HasPrefix(s.name(), "gpu_workload_memory") {
-					lacks = append(lacks, fmt.Sprintf("\t%s %v", s.labels, s.value))
+			for line := range strings.Lines(page) {
+				if strings.HasPrefix(line, "gpu_owner_info") || strings.HasPrefix(line, "gpu_workload_memory") {
+					lacks = append(lacks, line)
 				}
 			}
 			t.Fatalf("the page never has all that is expected:\n%s", strings.Join(lacks, "\n"))
