@@ -30,6 +30,7 @@ var mayImport = rooms{
 	"exporter/source/nvml": {"exporter/source", "exporter/metric", "exporter/telemetry", "exporter/kernellog", "exporter/state"},
 	"exporter/source/sim":  {"exporter/source", "exporter/metric", "exporter/telemetry", "spell"},
 	"exporter/snapshot":    {"exporter/source", "exporter/metric", "exporter/telemetry"},
+	"exporter/downtime":    {"exporter/state"},
 	"exporter/inventory":   {"exporter/pci", "exporter/state", "exporter/snapshot", "exporter/telemetry"},
 	"exporter/attribution": {"exporter/attribution", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
 	"exporter/expose":      {"exporter/expose", "exporter/snapshot", "exporter/metric", "exporter/telemetry"},

@@ -15,6 +15,7 @@ type Attribution struct {
 	Unplaced  map[string]int    // processes nobody can place, by reason
 	Clamps    map[string]uint64 // remainders below zero, by metric
 	Folded    int               // workloads beyond the series limit
+	Missed    float64           // seconds for which no use was counted
 }
 
 // Witness is one that is asked.
@@ -75,6 +76,7 @@ func (x *Self) attribution(s *snapshot.Snapshot) {
 		s.Self.Exporter.RemainderClamps = append(s.Self.Exporter.RemainderClamps, keyed(x.clamp(name), float64(n)))
 	}
 	s.Self.Exporter.OverflowWorkloads.Set(float64(said.Folded))
+	s.Self.Exporter.UnobservedTime.Set(said.Missed)
 }
 
 func (x *Self) asked(k asked) *metric.Labels {

@@ -15,6 +15,8 @@ type Config struct {
 	Build       Build
 	StateFaults func() uint64 // nil: there are none
 	Target      func() Target // nil: nothing is known of it
+	// Downtime tells for how many seconds the exporter did not run, and whether that is known; nil: it is not.
+	Downtime func() (float64, bool)
 	// Attribution tells how finding out whose work it is went; nil: nobody is asked.
 	Attribution func(*snapshot.Snapshot) Attribution
 }
@@ -86,6 +88,11 @@ func (x *Self) Stage(s *snapshot.Snapshot) {
 	}
 	for _, f := range s.Health.Faults {
 		e.ReadFaults = append(e.ReadFaults, keyed(x.fault(f), float64(f.Count)))
+	}
+	if x.cfg.Downtime != nil {
+		if seconds, known := x.cfg.Downtime(); known {
+			e.Downtime.Set(seconds)
+		}
 	}
 	x.attribution(s)
 }

@@ -24,7 +24,7 @@ func health() snapshot.Health {
 
 func TestSpecIsRead(t *testing.T) {
 	s := &snapshot.Snapshot{Health: health()}
-	New(Config{Build: Build{"1.2.3", "abc", "go1.26"}, StateFaults: func() uint64 { return 5 }, Attribution: asking, Target: func() Target { return Target{Node: "node-1"} }}).Stage(s)
+	New(Config{Build: Build{"1.2.3", "abc", "go1.26"}, StateFaults: func() uint64 { return 5 }, Attribution: asking, Downtime: func() (float64, bool) { return 30, true }, Target: func() Target { return Target{Node: "node-1"} }}).Stage(s)
 	sourcetest.SpecIsRead(t, "self", telemetry.SelfFamilies, &s.Self)
 }
 

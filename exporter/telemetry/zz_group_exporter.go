@@ -33,6 +33,8 @@ type Exporter struct {
 	StateFaults metric.Value
 	// Downtime is gpumeter.downtime in s: Seconds in which the exporter did not run between two of its runs, so that no use was counted.
 	Downtime metric.Value
+	// UnobservedTime is gpumeter.unobserved.time in s: Seconds in which the exporter ran and nobody asked it for more than ten minutes, or the machine slept, so that no use was counted.
+	UnobservedTime metric.Value
 	// RemainderClamps is gpumeter.remainder.clamps in {clamp}: Times more was found for the workloads than the device gave, so that the remainder was set to 0.
 	// By gpumeter.metric.
 	RemainderClamps []metric.Keyed

@@ -198,11 +198,22 @@ var SelfFamilies = []Family[Self]{
 		Desc: &metric.Desc{
 			Name: "gpumeter.downtime", Prom: "gpumeter_downtime_seconds_total", Unit: "s", PromUnit: "seconds",
 			Help: "Seconds in which the exporter did not run between two of its runs, so that no use was counted.",
-			Kind: metric.KindCounter, Scope: "self", Group: "exporter", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "self", Group: "exporter", Sources: []string{"self"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Self) *metric.Value{
 			func(x *Self) *metric.Value { return &x.Exporter.Downtime },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpumeter.unobserved.time", Prom: "gpumeter_unobserved_time_seconds_total", Unit: "s", PromUnit: "seconds",
+			Help: "Seconds in which the exporter ran and nobody asked it for more than ten minutes, or the machine slept, so that no use was counted.",
+			Kind: metric.KindCounter, Scope: "self", Group: "exporter", Sources: []string{"self"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Self) *metric.Value{
+			func(x *Self) *metric.Value { return &x.Exporter.UnobservedTime },
 		},
 	},
 	{

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -42,19 +43,33 @@ func (k kubelet) GetAllocatableResources(context.Context, *podresources.Allocata
 // DIR/offers.json, has DIR/checkpoint.json, and puts its directory in $KUBELET.
 func serveKubelet(t *testing.T) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
-		dir, err := os.MkdirTemp("", "kubelet") // a socket's path has at most 107 bytes
+		dir, stop, err := startKubelet(t, ts.MkAbs(args[0]))
 		ts.Check(err)
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		ts.Check(os.MkdirAll(filepath.Join(dir, "pod-resources"), 0o700))
-		ts.Check(os.MkdirAll(filepath.Join(dir, "device-plugins"), 0o700))
-		from := ts.MkAbs(args[0])
-		ts.Check(os.Symlink(filepath.Join(from, "checkpoint.json"), filepath.Join(dir, "device-plugins", "kubelet_internal_checkpoint")))
-		l, err := net.Listen("unix", filepath.Join(dir, "pod-resources", "kubelet.sock"))
-		ts.Check(err)
-		server := grpc.NewServer()
-		podresources.RegisterPodResourcesListerServer(server, kubelet{dir: from})
-		go func() { _ = server.Serve(l) }()
-		ts.Defer(server.Stop)
+		ts.Defer(stop)
 		ts.Setenv("KUBELET", dir)
 	}
+}
+
+// startKubelet starts one that answers as the files of a directory say, and returns its own.
+func startKubelet(t testing.TB, from string) (dir string, stop func(), err error) {
+	dir, err = os.MkdirTemp("", "kubelet") // a socket's path has at most 107 bytes
+	if err != nil {
+		return "", nil, err
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	err = errors.Join(
+		os.MkdirAll(filepath.Join(dir, "pod-resources"), 0o700), os.MkdirAll(filepath.Join(dir, "device-plugins"), 0o700),
+		os.Symlink(filepath.Join(from, "checkpoint.json"), filepath.Join(dir, "device-plugins", "kubelet_internal_checkpoint")),
+	)
+	if err != nil {
+		return "", nil, err
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "pod-resources", "kubelet.sock"))
+	if err != nil {
+		return "", nil, err
+	}
+	server := grpc.NewServer()
+	podresources.RegisterPodResourcesListerServer(server, kubelet{dir: from})
+	go func() { _ = server.Serve(l) }()
+	return dir, server.Stop, nil
 }

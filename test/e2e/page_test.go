@@ -38,10 +38,25 @@ var notOnThePage = map[string]string{
 // under the name Prometheus' own translation gives it, and nothing else of ours is.
 func TestEveryMetricIsServed(t *testing.T) {
 	library, config := fakeDriver(t, fakenvml.Driver("610"))
-	fakenvml.Configure(t, config, "gpus 1", "board everything", fmt.Sprintf("process 0 %d 1073741824 30", os.Getpid()),
+	fakenvml.Configure(t, config, "gpus 1", "board everything", fmt.Sprintf("process 0 %d 1073741824 30", os.Getpid()), "process 0 99999999 4096",
 		"set 0 enc_sessions 2", "set 0 enc_fps 60", "set 0 fbc_sessions 1", "set 0 fbc_fps 30")
 	families := map[string]*dto.MetricFamily{}
-	for _, args := range [][]string{{"--simulate", "mixed"}, {"--nvml.library", library}} {
+	pods := t.TempDir() // one pod, whose device is not here; without the checkpoint, which is a fault
+	for name, text := range map[string]string{
+		"list.json":   `{"podResources": [{"name": "a", "namespace": "b", "containers": [{"name": "c", "devices": [{"resourceName": "nvidia.com/gpu", "deviceIds": ["7"]}]}]}]}`,
+		"offers.json": `{}`,
+	} {
+		if err := os.WriteFile(filepath.Join(pods, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kubelet, stop, err := startKubelet(t, pods)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	here := []string{"--nvml.library", library, "--kubernetes.kubelet-dir", kubelet, "--kubernetes.node", "node-1", "--state.directory", t.TempDir()}
+	for _, args := range [][]string{{"--simulate", "mixed"}, here} {
 		e := serve(t, []string{"FAKENVML_CONFIG=" + config}, append(args, "--metrics.include", "*")...)
 		e.get(t, "/metrics")
 		time.Sleep(5500 * time.Millisecond) // the second read has timed the first, and the sampler has had a window

@@ -13,7 +13,7 @@ import (
 // asked tells how finding out whose work it is went.
 func (n *node) asked(s *snapshot.Snapshot) self.Attribution {
 	counts := n.attributor.Counts()
-	out := self.Attribution{Unplaced: n.attributor.Unplaced(), Clamps: counts.Clamps, Folded: counts.Folded}
+	out := self.Attribution{Unplaced: n.attributor.Unplaced(), Clamps: counts.Clamps, Folded: counts.Folded, Missed: counts.Missed}
 	for _, tell := range n.who.tell {
 		tell(s, &out)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/downtime"
 	"github.com/gpumeter/gpumeter/exporter/inventory"
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/pci"
@@ -31,6 +32,7 @@ type node struct {
 	inventory *inventory.Inventory
 	on        func(*metric.Desc) bool
 	devices   deviceChoice
+	downtime  *downtime.Downtime
 
 	attributor *attribution.Attributor // nil: nobody is asked whose work it is
 	who        witnesses
@@ -70,7 +72,8 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 		return nil, err
 	}
 	stages := []snapshot.Stage{}
-	ours := self.Config{Build: build(), StateFaults: kept.Faults}
+	n.downtime = downtime.Open(seen.Store, time.Now(), log)
+	ours := self.Config{Build: build(), StateFaults: kept.Faults, Downtime: n.downtime.Seconds}
 	if c.Attribution != "none" {
 		n.who = onSimulated(tenants)
 		if !simulated {
@@ -104,6 +107,7 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 func (n *node) run(ctx context.Context) {
 	var parts sync.WaitGroup
 	parts.Go(func() { n.inventory.Run(ctx) })
+	parts.Go(func() { n.downtime.Run(ctx) })
 	parts.Go(func() { n.read(ctx) })
 	parts.Wait()
 }
