@@ -3,12 +3,17 @@ package kubernetes
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 func known(c *Client, name string) bool {
@@ -116,6 +121,81 @@ func TestPodWatchAway(t *testing.T) {
 }
 
 // Without the right, or without a cluster, nobody is asked for long, and the reason says why.
+// A balancer that takes connections and drops them is no API server, though client-go takes its silence for
+// the end of a watch: what it does not tell of has not ended, and it is asked ever more rarely.
+func TestPodWatchHangsUp(t *testing.T) {
+	for name, x := range map[string]struct {
+		serve func(net.Conn)
+	}{
+		"at once":    {func(c net.Conn) { _ = c.Close() }},
+		"by a reset": {func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0); _ = c.Close() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newFakeAPI(t)
+			a.tell("ADDED", meta("web"))
+			c := apiClient(t, a)
+			until(t, "the pod is known and watched", func() bool { return known(c, "web") && a.open.Load() == 1 })
+			address := a.server.Listener.Addr().String()
+			must(t, a.server.Listener.Close())
+			l, err := net.Listen("tcp", address)
+			must(t, err)
+			defer l.Close() //nolint:errcheck // the test is over
+			var taken atomic.Int64
+			go func() {
+				for {
+					conn, err := l.Accept()
+					if err != nil {
+						return
+					}
+					taken.Add(1)
+					x.serve(conn)
+				}
+			}()
+			a.server.CloseClientConnections()
+			until(t, "the server is away", func() bool { return c.Sources()[APIServer].Reason == Unavailable })
+			if !known(c, "web") {
+				t.Error("the pod was forgotten")
+			}
+			before := c.Counts().Asked[APIServer]
+			time.Sleep(200 * time.Millisecond)
+			if h, asked := c.Sources()[APIServer], c.Counts().Asked[APIServer]-before; h.Reason != Unavailable || asked > 30 || taken.Load() > int64(2*c.Counts().Asked[APIServer]) {
+				t.Errorf("%+v; asked %d times in 200 ms at pauses of 20 ms and more, %d connections", h, asked, taken.Load())
+			}
+		})
+	}
+}
+
+// Nothing that client-go takes for the end of a watch is left of a connection that fails.
+func TestLostConnections(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for name, c := range map[string]struct {
+		err  error
+		want Reason
+	}{
+		"ended":           {io.EOF, Unavailable},
+		"ended within":    {fmt.Errorf("read: %w", io.ErrUnexpectedEOF), Unavailable},
+		"reset":           {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, Unavailable},
+		"late":            {&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}, Hanging},
+		"refused":         {refused, Refused},
+		"something other": {errors.New("x509: signed by nobody"), Unavailable},
+	} {
+		fails := roundTripper(func(*http.Request) (*http.Response, error) { return nil, c.err })
+		client := http.Client{Transport: limited{fails, 1}}
+		_, err := client.Get("https://10.0.0.1") //nolint:noctx,bodyclose // there is no answer
+		if got := why(err); got != c.want || utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) {
+			t.Errorf("%s: %v is %s, want %s", name, err, got, c.want)
+		}
+		if utilnet.IsConnectionRefused(err) != (c.err == error(refused)) {
+			t.Errorf("%s: refused, by which the reflector knows that it may watch on: %v", name, err)
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 func TestPodWatchDenied(t *testing.T) {
 	a := newFakeAPI(t)
 	a.denied.Store(true)

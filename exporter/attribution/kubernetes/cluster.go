@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 )
@@ -100,9 +101,26 @@ type limited struct {
 	most int64
 }
 
+// lost is a connection that ended or hangs. It says so in words of our own and has nothing behind it:
+// what client-go knows for such a failure, it takes for the peaceful end of a watch, and for a reason to ask
+// ten times again, once a second.
+type lost struct {
+	reason Reason
+	said   string
+}
+
+func (l *lost) Error() string { return l.said }
+
 // RoundTrip implements http.RoundTripper.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := l.next.RoundTrip(r)
+	switch {
+	case err == nil || r.Context().Err() != nil:
+	case utilnet.IsTimeout(err):
+		return nil, &lost{Hanging, "no connection in time"}
+	case utilnet.IsProbableEOF(err):
+		return nil, &lost{Unavailable, "the server ended the connection"}
+	}
 	if err == nil && answer.Body != nil && !r.URL.Query().Has("watch") {
 		answer.Body = &limitedBody{answer.Body, l.most}
 	}

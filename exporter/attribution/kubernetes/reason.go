@@ -59,11 +59,14 @@ func why(err error) Reason {
 	var timeout net.Error
 	var own *Error
 	var refused *refusal
+	var gone *lost
 	switch {
 	case errors.As(err, &own):
 		return own.Reason
 	case errors.As(err, &refused):
 		return refused.reason()
+	case errors.As(err, &gone):
+		return gone.reason
 	case errors.Is(err, errOutside), errors.Is(err, errNoNode):
 		return Unset
 	case errors.Is(err, errTooLarge):
