@@ -17,10 +17,12 @@ import (
 // kubelet answers on a socket who holds what, as files tell it at that time.
 type kubelet struct {
 	podresources.UnimplementedPodResourcesListerServer
-	dir string
+	dir   string
+	asked *asked
 }
 
 func (k kubelet) List(context.Context, *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
+	k.asked.kubelet.Add(1)
 	text, err := os.ReadFile(filepath.Join(k.dir, "list.json"))
 	if err != nil {
 		return nil, err
@@ -31,6 +33,7 @@ func (k kubelet) List(context.Context, *podresources.ListPodResourcesRequest) (*
 
 // GetAllocatableResources offers what another file tells.
 func (k kubelet) GetAllocatableResources(context.Context, *podresources.AllocatableResourcesRequest) (*podresources.AllocatableResourcesResponse, error) {
+	k.asked.kubelet.Add(1)
 	text, err := os.ReadFile(filepath.Join(k.dir, "offers.json"))
 	if err != nil {
 		return nil, err
@@ -43,7 +46,7 @@ func (k kubelet) GetAllocatableResources(context.Context, *podresources.Allocata
 // DIR/offers.json, has DIR/checkpoint.json, and puts its directory in $KUBELET.
 func serveKubelet(t *testing.T) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
-		dir, stop, err := startKubelet(t, ts.MkAbs(args[0]))
+		dir, stop, err := startKubelet(t, kubelet{dir: ts.MkAbs(args[0]), asked: ts.Value("asked").(*asked)})
 		ts.Check(err)
 		ts.Defer(stop)
 		ts.Setenv("KUBELET", dir)
@@ -51,7 +54,7 @@ func serveKubelet(t *testing.T) func(*testscript.TestScript, bool, []string) {
 }
 
 // startKubelet starts one that answers as the files of a directory say, and returns its own.
-func startKubelet(t testing.TB, from string) (dir string, stop func(), err error) {
+func startKubelet(t testing.TB, k kubelet) (dir string, stop func(), err error) {
 	dir, err = os.MkdirTemp("", "kubelet") // a socket's path has at most 107 bytes
 	if err != nil {
 		return "", nil, err
@@ -59,7 +62,7 @@ func startKubelet(t testing.TB, from string) (dir string, stop func(), err error
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	err = errors.Join(
 		os.MkdirAll(filepath.Join(dir, "pod-resources"), 0o700), os.MkdirAll(filepath.Join(dir, "device-plugins"), 0o700),
-		os.Symlink(filepath.Join(from, "checkpoint.json"), filepath.Join(dir, "device-plugins", "kubelet_internal_checkpoint")),
+		os.Symlink(filepath.Join(k.dir, "checkpoint.json"), filepath.Join(dir, "device-plugins", "kubelet_internal_checkpoint")),
 	)
 	if err != nil {
 		return "", nil, err
@@ -69,7 +72,7 @@ func startKubelet(t testing.TB, from string) (dir string, stop func(), err error
 		return "", nil, err
 	}
 	server := grpc.NewServer()
-	podresources.RegisterPodResourcesListerServer(server, kubelet{dir: from})
+	podresources.RegisterPodResourcesListerServer(server, k)
 	go func() { _ = server.Serve(l) }()
 	return dir, server.Stop, nil
 }

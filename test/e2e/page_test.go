@@ -50,7 +50,7 @@ func TestEveryMetricIsServed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kubelet, stop, err := startKubelet(t, pods)
+	kubelet, stop, err := startKubelet(t, kubelet{dir: pods, asked: new(asked)})
 	if err != nil {
 		t.Fatal(err)
 	}

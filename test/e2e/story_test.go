@@ -29,6 +29,10 @@ import (
 //	scraping URL          scrapes one time after the other from now on, until
 //	scraped               wants all of them answered with 200
 //
+//	kubelet DIR           starts one: see serveKubelet
+//	cluster DIR           starts an API server: see serveCluster
+//	asked NAME            puts into the variable NAME how often these were asked so far
+//
 // What can be expected is said at the package test/expect. A driver is told what to do by
 //
 //	driver [GENERATION]   builds a fake NVML library of that generation, puts its file into LIBRARY, and has
@@ -42,7 +46,7 @@ func TestStories(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", filepath.Dir(binary)+":"+e.Getenv("PATH"))
 			e.Setenv("GPUMETER_HOST_SYS", filepath.Join(e.WorkDir, "sys")) // nothing of this machine is expected
-			e.Values["scraper"] = new(scraper)
+			e.Values["scraper"], e.Values["asked"] = new(scraper), new(asked)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -62,6 +66,8 @@ func TestStories(t *testing.T) {
 			"tell":     tell(t),
 			"stats":    stats(t),
 			"kubelet":  serveKubelet(t),
+			"cluster":  serveCluster,
+			"asked":    putAsked,
 		},
 	})
 }
