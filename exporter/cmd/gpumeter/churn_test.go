@@ -318,7 +318,7 @@ func (c *churn) checkPods(t *testing.T, p *prometheus, target string, end float6
 		}
 		for _, x := range p.series {
 			if x.labels.Get("instance") == target && x.labels.Get("__name__") == name && x.labels.Get("k8s_pod_name") != "" {
-				born[x.labels.Get("k8s_pod_name")] += x.samples[0].F()
+				born[x.labels.Get("k8s_pod_name")] += x.samples[0].n
 			}
 		}
 	}

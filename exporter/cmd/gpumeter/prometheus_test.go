@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -42,9 +43,15 @@ type prometheus struct {
 
 type series struct {
 	labels  labels.Labels
-	samples []chunks.Sample
+	samples samples
 	seen    int64 // when it was last on a page, ms
 }
+
+// samples are those of a series, in the order of time.
+type samples []sample
+
+func (s samples) Get(i int) chunks.Sample { return s[i] }
+func (s samples) Len() int                { return len(s) }
 
 // sample is one number at one time, ms.
 type sample struct {
@@ -164,10 +171,12 @@ next:
 				continue next
 			}
 		}
-		from, _ := slices.BinarySearchFunc(x.samples, hints.Start, func(s chunks.Sample, at int64) int { return int(s.T() - at) })
-		to, _ := slices.BinarySearchFunc(x.samples, hints.End+1, func(s chunks.Sample, at int64) int { return int(s.T() - at) })
-		if from < to {
-			found = append(found, storage.NewListSeries(x.labels, x.samples[from:to]))
+		from, _ := slices.BinarySearchFunc(x.samples, hints.Start, func(s sample, at int64) int { return cmp.Compare(s.at, at) })
+		to, _ := slices.BinarySearchFunc(x.samples, hints.End+1, func(s sample, at int64) int { return cmp.Compare(s.at, at) })
+		if within := x.samples[from:to]; len(within) > 0 {
+			found = append(found, &storage.SeriesEntry{Lset: x.labels, SampleIteratorFn: func(chunkenc.Iterator) chunkenc.Iterator {
+				return storage.NewListSeriesIterator(within)
+			}})
 		}
 	}
 	if sorted {
