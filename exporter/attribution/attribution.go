@@ -69,15 +69,15 @@ func (o *Owner) Sole() *Claim {
 // own decides who holds a thing, of which these are all claims. Ownership is per pod: the container
 // is named when it is the only one that holds the thing.
 func own(at Thing, claims []Claim, uses []Use) Owner {
-	o := Owner{Thing: at, Sharing: telemetry.SharingNone}
-	for _, c := range claims {
-		o.hold(c)
+	o := Owner{Thing: at, Sharing: telemetry.SharingNone, Holders: make([]Claim, 0, len(claims))}
+	for i := range claims {
+		o.hold(&claims[i])
 	}
 	o.house(uses, true)
 	if len(o.Holders) == 0 {
-		for _, u := range uses {
-			if u.Thing == at && u.Workload.Type != telemetry.WorkloadTypeUnattributed {
-				o.hold(Claim{Thing: at, Workload: u.Workload, Share: 1, How: u.How})
+		for i := range uses {
+			if u := &uses[i]; u.Thing == at && u.Workload.Type != telemetry.WorkloadTypeUnattributed {
+				o.hold(&Claim{Thing: at, Workload: u.Workload, Share: 1, How: u.How})
 			}
 		}
 		o.house(uses, false)
@@ -101,10 +101,10 @@ func (o *Owner) judge() {
 }
 
 // hold adds one claim to the holders, those of one pod or job together.
-func (o *Owner) hold(c Claim) {
+func (o *Owner) hold(c *Claim) {
 	for i := range o.Holders {
 		h := &o.Holders[i]
-		if !samePod(h.Workload, c.Workload) {
+		if !samePod(&h.Workload, &c.Workload) {
 			continue
 		}
 		if h.Container != c.Container {
@@ -113,14 +113,13 @@ func (o *Owner) hold(c Claim) {
 		h.Share = min(h.Share+c.Share, 1)
 		return
 	}
-	c.Share = min(max(c.Share, 0), 1)
-	o.Holders = append(o.Holders, c)
+	o.Holders = append(o.Holders, *c)
+	o.Holders[len(o.Holders)-1].Share = min(max(c.Share, 0), 1)
 }
 
 // samePod says whether two are of one pod or job, whatever is known of it so far.
-func samePod(a, b Workload) bool {
-	a.Container, b.Container = "", ""
-	return identity(a) == identity(b)
+func samePod(a, b *Workload) bool {
+	return a.Pod == b.Pod && a.Namespace == b.Namespace && a.Type == b.Type && a.Job == b.Job && a.Unit == b.Unit
 }
 
 // compare gives workloads one order.

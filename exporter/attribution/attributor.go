@@ -187,7 +187,7 @@ func (a *Attributor) device(d *snapshot.Device, claims map[Thing][]Claim, second
 
 // uses are the device's processes and whose they are.
 func (a *Attributor) uses(d *snapshot.Device) []Use {
-	var out []Use
+	out := make([]Use, 0, len(d.Read.Processes))
 	for i := range d.Read.Processes {
 		p := &d.Read.Processes[i]
 		pid, err := strconv.ParseInt(p.Labels.Get("process_pid"), 10, 64)
@@ -230,12 +230,10 @@ func (a *Attributor) meet(o *Owner, d *snapshot.Device, in interval, weight floa
 	case o.Partition != "" && method == bySoleOwner:
 		method = byPartitions
 	}
-	for _, p := range parts {
+	for i, p := range parts {
 		detail := Detail{}
-		for _, h := range o.Holders {
-			if h.Workload == p.workload {
-				detail = h.Detail
-			}
+		if i < len(o.Holders) { // they come first
+			detail = o.Holders[i].Detail
 		}
 		acc := a.open(o.Thing, p.workload, detail, method)
 		acc.model = d.Identity.Model

@@ -17,7 +17,8 @@ func (a *Attributor) hold(o *Owner, used metric.Value, uses []Use, listed bool) 
 			acc.into.memory.Set(together + n)
 		}
 	}
-	for _, h := range o.Holders {
+	for i := range o.Holders {
+		h := &o.Holders[i]
 		acc := a.accounts[key{o.Thing, identity(h.Workload)}]
 		if acc == nil {
 			continue
@@ -26,7 +27,7 @@ func (a *Attributor) hold(o *Owner, used metric.Value, uses []Use, listed bool) 
 		case whole:
 			n := 0.
 			for w, bytes := range sums {
-				if samePod(w, h.Workload) {
+				if samePod(&w, &h.Workload) {
 					n += bytes
 				}
 			}
@@ -56,7 +57,8 @@ func (a *Attributor) hold(o *Owner, used metric.Value, uses []Use, listed bool) 
 // of which it is not known it is known of none.
 func holdings(at Thing, uses []Use, listed bool) (sums map[Workload]float64, whole bool) {
 	sums = map[Workload]float64{}
-	for _, u := range uses {
+	for i := range uses {
+		u := &uses[i]
 		if u.Thing != at {
 			continue
 		}

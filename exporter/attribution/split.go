@@ -33,7 +33,9 @@ type part struct {
 // seconds of processes beyond those of the thing.
 func split(o *Owner, in interval, weight float64, measured map[Workload]float64) (parts []part, method string, over map[Workload]float64) {
 	rest := weight
-	for _, h := range o.Holders {
+	parts = make([]part, 0, len(o.Holders)+2)
+	for i := range o.Holders {
+		h := &o.Holders[i]
 		share := min(h.Share*weight, rest)
 		rest -= share
 		parts = append(parts, part{h.Workload, bill{allocated: count{in.seconds * share, true}}})
@@ -80,7 +82,7 @@ func byMeasure(parts []part, none *part, in interval, measured map[Workload]floa
 		p := &parts[i]
 		p.busy.known, p.energy.known = true, in.energy.known
 		for w, seconds := range measured {
-			if samePod(w, p.workload) {
+			if samePod(&w, &p.workload) {
 				p.busy.n += seconds * scale
 			}
 		}

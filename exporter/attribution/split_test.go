@@ -20,7 +20,7 @@ func TestPartsAddUp(t *testing.T) {
 	for range 20_000 {
 		o := Owner{Thing: Thing{Device: "GPU-0"}}
 		for _, n := range names[:r.IntN(5)] {
-			o.hold(Claim{Workload: pod(n), Share: r.Float64() * 1.2})
+			o.hold(&Claim{Workload: pod(n), Share: r.Float64() * 1.2})
 		}
 		switch len(o.Holders) {
 		case 0:

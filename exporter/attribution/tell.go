@@ -16,7 +16,7 @@ func (a *Attributor) tell(s *snapshot.Snapshot) {
 	s.Owners, s.Workloads = slices.Grow(s.Owners, len(a.result.list)), slices.Grow(s.Workloads, len(a.order))
 	s.Details, s.Usages = slices.Grow(s.Details, len(a.order)), slices.Grow(s.Usages, len(a.lines))
 	for _, o := range a.result.list {
-		s.Owners = append(s.Owners, ownerSeries(o))
+		s.Owners = append(s.Owners, a.ownerSeries(&o))
 	}
 	for _, acc := range a.order {
 		if acc.into != nil {
@@ -45,7 +45,7 @@ func (a *Attributor) tellDevice(d *snapshot.Device) {
 	at := Thing{Device: d.Identity.UUID}
 	if o, ok := a.result.owners[at]; ok {
 		if sole := o.Sole(); sole != nil {
-			d.Owned = a.join(d.Labels, sole.Workload)
+			d.Owned = a.join(d.Labels, &sole.Workload)
 		}
 	}
 	if len(d.Read.Partitions) == 0 {
@@ -57,29 +57,35 @@ func (a *Attributor) tellDevice(d *snapshot.Device) {
 		at.Partition = p.Labels.Get("gpu_partition_uuid")
 		o, ok := a.result.owners[at]
 		if sole := o.Sole(); ok && sole != nil {
-			p.Owned = a.join(p.Labels, sole.Workload)
+			p.Owned = a.join(p.Labels, &sole.Workload)
 		}
 	}
 }
 
-// joined is a set of labels and whose it is.
+// joined is a set of labels and whose it is, or a thing and whose it is.
 type joined struct {
 	labels   *metric.Labels
+	at       Thing
 	workload Workload
 }
 
-// both are the labels of a thing and its owner.
+// both are the labels of the two.
 type both struct {
 	*metric.Labels
 	turn uint64 // of the picture that had them last
 }
 
 // join makes the labels of a thing and its owner once, and keeps them while they are used.
-func (a *Attributor) join(l *metric.Labels, w Workload) *metric.Labels {
-	k := joined{l, w}
+func (a *Attributor) join(l *metric.Labels, w *Workload) *metric.Labels {
+	return a.labels(joined{labels: l, workload: *w}, func() *metric.Labels {
+		return metric.NewLabels(append(slices.Clone(l.Pairs()), w.ownerLabels(Thing{}).Pairs()...)...)
+	})
+}
+
+func (a *Attributor) labels(k joined, make func() *metric.Labels) *metric.Labels {
 	j := a.joined[k]
 	if j == nil {
-		j = &both{Labels: metric.NewLabels(append(slices.Clone(l.Pairs()), w.ownerLabels(Thing{}).Pairs()...)...)}
+		j = &both{Labels: make()}
 		a.joined[k] = j
 	}
 	j.turn = a.turn
@@ -87,12 +93,12 @@ func (a *Attributor) join(l *metric.Labels, w Workload) *metric.Labels {
 }
 
 // ownerSeries is the one series that says who holds a thing.
-func ownerSeries(o Owner) telemetry.Part[telemetry.Owner] {
+func (a *Attributor) ownerSeries(o *Owner) telemetry.Part[telemetry.Owner] {
 	w := Workload{}
 	if sole := o.Sole(); sole != nil {
 		w = sole.Workload
 	}
-	out := telemetry.Part[telemetry.Owner]{Labels: w.ownerLabels(o.Thing)}
+	out := telemetry.Part[telemetry.Owner]{Labels: a.labels(joined{at: o.Thing, workload: w}, func() *metric.Labels { return w.ownerLabels(o.Thing) })}
 	out.Read.Ownership.Info[o.Sharing].Set(1)
 	return out
 }

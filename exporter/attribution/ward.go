@@ -173,7 +173,7 @@ func join(before, now []stake) []stake {
 		o.Holders = slices.Clone(o.Holders)
 		for _, c := range now[at].owner.Holders {
 			c.Share = 0
-			o.hold(c)
+			o.hold(&c)
 		}
 		o.judge()
 	}
@@ -222,7 +222,7 @@ func together(stakes []stake) Owner {
 	for i := range parts {
 		for _, c := range parts[i].owner.Holders {
 			c.Thing, c.Share = o.Thing, c.Share*parts[i].weight
-			o.hold(c)
+			o.hold(&c)
 		}
 		all = all && parts[i].owner.Sharing == telemetry.SharingExclusive
 	}
