@@ -42,7 +42,7 @@ func (a *Attributor) inParts(d *snapshot.Device, w *ward, stakes []stake, since 
 		a.account(w, &x.owner, in, x.weight, nil)
 	}
 	left.n = max(left.n, 0)
-	a.account(w, &rest.owner, interval{seconds: seconds, energy: left}, rest.weight, nil)
+	a.account(w, &rest.owner, interval{seconds: seconds, busy: since.busy, energy: left}, rest.weight, nil)
 	a.suffer(&rest.owner, since)
 }
 
