@@ -108,7 +108,7 @@ func (n *slurmNode) configure() {
 		}
 	}
 	key := make([]byte, 128)
-	rand.Read(key) //nolint:errcheck // it never fails
+	rand.Read(key)
 	if err := os.WriteFile(filepath.Join(n.dir, "munge.key"), key, 0o400); err != nil {
 		n.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func (n *slurmNode) pid(job, step string) (pid string) {
 			if err != nil { // it has ended
 				continue
 			}
-			for _, p := range strings.Fields(string(text)) {
+			for p := range strings.FieldsSeq(string(text)) {
 				if name, err := os.ReadFile(filepath.Join("/proc", p, "comm")); err == nil && string(name) == "sleep\n" {
 					pid = p
 				}

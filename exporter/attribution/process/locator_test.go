@@ -14,7 +14,7 @@ import (
 
 // tree is a /proc of our own.
 type tree struct {
-	*testing.T
+	testing.TB
 	dir string
 }
 

@@ -66,12 +66,16 @@ func readNames(proc string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseNames(string(text)), nil
+}
+
+func parseNames(passwd string) map[string]string {
 	by := map[string]string{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(passwd) {
 		fields := strings.Split(line, ":")
 		if len(fields) > 2 && isNumber(fields[2]) && by[fields[2]] == "" { // the first of several, as for all programs
 			by[fields[2]] = printable(fields[0])
 		}
 	}
-	return by, nil
+	return by
 }

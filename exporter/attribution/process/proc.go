@@ -21,24 +21,32 @@ const (
 	maxEnviron = 4 << 20  // above what the kernel lets a process begin with by default
 )
 
-// stat reads when a process began, and its command. The command stands in parentheses and may hold
-// any character, so the last one ends it.
+// stat reads when a process began, and its command.
 func (l *Locator) stat(pid int64) (start uint64, command string, err error) {
 	text, err := l.read(pid, "stat")
 	if err != nil {
 		return 0, "", err
 	}
+	if start, command, err = parseStat(text); err != nil {
+		return 0, "", fmt.Errorf("process %d: stat: %w: %w", pid, ErrMalformed, err)
+	}
+	return start, command, nil
+}
+
+// parseStat takes the file apart: the command stands in parentheses and may hold any character, so the
+// last one ends it.
+func parseStat(text []byte) (start uint64, command string, err error) {
 	from, to := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if from < 0 || to < from {
-		return 0, "", fmt.Errorf("process %d: stat: %w: no command", pid, ErrMalformed)
+		return 0, "", errors.New("no command")
 	}
 	fields := strings.Fields(string(text[to+1:]))
 	const startTime = 22 - 3 // of proc(5), counted from the state, which is the third
 	if len(fields) <= startTime {
-		return 0, "", fmt.Errorf("process %d: stat: %w: %d fields", pid, ErrMalformed, len(fields)+2)
+		return 0, "", fmt.Errorf("%d fields", len(fields)+2)
 	}
 	if start, err = strconv.ParseUint(fields[startTime], 10, 64); err != nil {
-		return 0, "", fmt.Errorf("process %d: stat: %w: start time: %w", pid, ErrMalformed, err)
+		return 0, "", fmt.Errorf("start time: %w", err)
 	}
 	return start, printable(string(text[from+1 : to])), nil
 }
@@ -91,9 +99,14 @@ func (l *Locator) uid(pid int64) string {
 	if err != nil {
 		return ""
 	}
-	_, rest, _ := strings.Cut("\n"+string(text), "\nUid:")
-	fields := strings.Fields(rest)
-	if len(fields) < 4 || !isNumber(fields[0]) {
+	return parseUID(string(text))
+}
+
+func parseUID(status string) string {
+	_, rest, _ := strings.Cut("\n"+status, "\nUid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	fields := strings.Fields(line) // real, effective, saved, of the file system
+	if len(fields) != 4 || !isNumber(fields[0]) {
 		return ""
 	}
 	return fields[0]

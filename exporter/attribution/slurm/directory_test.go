@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 )
 
 // begun is when the tests look first; files are older unless a test makes them younger.
@@ -284,5 +286,51 @@ func TestRun(t *testing.T) {
 		}
 		cancel()
 		<-done
+	})
+}
+
+// Pictures and the self metrics ask while it is read.
+func TestConcurrent(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "0", "7\n", time.Hour)
+	d := &Directory{Path: dir, Logger: slog.New(slog.DiscardHandler)}
+	d.look(begun)
+	var all sync.WaitGroup
+	for n := range 4 {
+		all.Go(func() {
+			for i := range 50 {
+				d.look(begun)
+				d.Absent([]string{strconv.Itoa(i % 2), strconv.Itoa(n)})
+				d.Counts()
+				if _, ok := d.Job("7", ""); !ok || len(d.Entries()) != 1 {
+					t.Error("job 7 is not there")
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Whatever stands in the file of a job, its words can be labels.
+func FuzzJob(f *testing.F) {
+	f.Add([]byte(`{"user": "ada", "account": "physics", "sluid": "s5K1KKYAYG5D00"}`))
+	f.Add([]byte(`{"user": 7, "name": "\u001b"}`))
+	dir := f.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "jobs"), 0o700); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(filepath.Join(dir, "jobs", "7.json"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		job := new(contents).readJob(dir, "7", Job{})
+		for _, w := range []string{job.SLUID, job.User, job.Account, job.Partition, job.QOS, job.Name} {
+			if len(w) > maxWord || strings.ContainsFunc(w, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("%q", w)
+			}
+		}
+		if job.ID != "7" {
+			t.Errorf("its number is %q", job.ID)
+		}
 	})
 }
