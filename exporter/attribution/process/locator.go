@@ -12,10 +12,11 @@ type Locator struct {
 	Proc string // where it is mounted
 	Now  func() time.Time
 
-	mu     sync.Mutex
-	known  map[int64]*Process
-	counts map[string]uint64
-	names  names
+	mu      sync.Mutex
+	known   map[int64]*Process
+	reading map[int64]*reading[string] // the jobs of environments being read
+	counts  map[string]uint64
+	names   names
 }
 
 // Process is what the host's /proc tells of one.

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,12 +10,45 @@ import (
 	"time"
 )
 
+// reading is something being read that may take for ever: whoever wants it waits for a while only.
+type reading[T any] struct {
+	begun time.Time
+	done  chan struct{}
+	value T
+	err   error
+}
+
+var errHangs = errors.New("does not answer")
+
+func begin[T any](read func() (T, error)) *reading[T] {
+	r := &reading[T]{begun: time.Now(), done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		r.value, r.err = read()
+	}()
+	return r
+}
+
+// within waits until a time after it was begun.
+func (r *reading[T]) within(timeout time.Duration) (value T, err error) {
+	select {
+	case <-r.done:
+	case <-time.After(timeout - time.Since(r.begun)):
+	}
+	select {
+	case <-r.done: // also when both came about
+		return r.value, r.err
+	default:
+		return value, errHangs
+	}
+}
+
 // names are the host's users by number.
 type names struct {
-	mu      sync.Mutex
-	by      map[string]string
-	asked   time.Time
-	reading bool
+	mu    sync.Mutex
+	by    map[string]string
+	asked time.Time
+	next  *reading[map[string]string] // nil: none is begun
 }
 
 const (
@@ -23,34 +57,23 @@ const (
 	maxPasswd    = 4 << 20     // some 50,000 users
 )
 
-// of is the name of a user, empty where it is not known. Only who asks first waits until it is read.
+// of is the name of a user, empty where it is not known.
 func (n *names) of(proc, user string, now time.Time) string {
 	n.mu.Lock()
-	age := now.Sub(n.asked)
-	if !n.reading && (n.asked.IsZero() || age < 0 || age >= namesPeriod) {
-		first := n.asked.IsZero()
-		n.asked, n.reading = now, true
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			by, err := readNames(proc)
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			n.reading = false
-			if err == nil { // else what was read before stays true
-				n.by = by
-			}
-		}()
-		if first {
-			n.mu.Unlock()
-			select {
-			case <-done:
-			case <-time.After(namesTimeout):
-			}
-			n.mu.Lock()
+	defer n.mu.Unlock()
+	if age := now.Sub(n.asked); n.next == nil && (n.asked.IsZero() || age < 0 || age >= namesPeriod) {
+		n.asked = now
+		n.next = begin(func() (map[string]string, error) { return readNames(proc) })
+	}
+	if n.next != nil {
+		by, err := n.next.within(namesTimeout)
+		if err == nil { // else what was read before stays true
+			n.by = by
+		}
+		if !errors.Is(err, errHangs) {
+			n.next = nil
 		}
 	}
-	defer n.mu.Unlock()
 	return n.by[user]
 }
 

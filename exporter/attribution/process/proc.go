@@ -51,13 +51,40 @@ func parseStat(text []byte) (start uint64, command string, err error) {
 	return start, printable(string(text[from+1 : to])), nil
 }
 
+// environTimeout is far above what reading an environment takes. A process that hangs in a driver can
+// hold the lock of its memory, and who reads that waits for it, which a scrape must not.
+const environTimeout = 200 * time.Millisecond
+
 // toldJob is the number of the job in the environment a process began with, empty when there is none.
-// The first of several counts, as for the process itself.
-func (l *Locator) toldJob(pid int64) string {
-	f, err := l.open(pid, "environ")
+func (l *Locator) toldJob(pid int64) (job string) {
+	l.mu.Lock()
+	r := l.reading[pid]
+	if r == nil { // while one waits, no other is begun
+		r = begin(func() (string, error) {
+			job, err := l.readToldJob(pid)
+			l.mu.Lock()
+			delete(l.reading, pid)
+			l.mu.Unlock()
+			return job, err
+		})
+		if l.reading == nil {
+			l.reading = map[int64]*reading[string]{}
+		}
+		l.reading[pid] = r
+	}
+	l.mu.Unlock()
+	job, err := r.within(environTimeout)
 	if err != nil {
 		l.count(environ)
-		return ""
+	}
+	return job
+}
+
+// readToldJob reads the environment. The first of several numbers counts, as for the process itself.
+func (l *Locator) readToldJob(pid int64) (string, error) {
+	f, err := l.open(pid, "environ")
+	if err != nil {
+		return "", err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	words := bufio.NewReaderSize(io.LimitReader(f, maxEnviron), 4096)
@@ -65,15 +92,18 @@ func (l *Locator) toldJob(pid int64) string {
 		word, err := words.ReadSlice(0)
 		if number, ok := bytes.CutPrefix(word, []byte("SLURM_JOB_ID=")); ok {
 			if s := string(bytes.TrimSuffix(number, []byte{0})); isNumber(s) {
-				return s
+				return s, nil
 			}
-			return ""
+			return "", nil
 		}
 		for errors.Is(err, bufio.ErrBufferFull) { // a long one, which is not it
 			_, err = words.ReadSlice(0)
 		}
-		if err != nil {
-			return ""
+		switch {
+		case errors.Is(err, io.EOF):
+			return "", nil
+		case err != nil:
+			return "", err
 		}
 	}
 }

@@ -1,10 +1,15 @@
 package process
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 	"unicode"
 )
 
@@ -40,10 +45,103 @@ func FuzzToldJob(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, environ string) {
 		tree{t, dir}.add("7/environ", environ)
-		if got := (&Locator{Proc: dir}).toldJob(7); got != "" && !isNumber(got) {
-			t.Errorf("job %q", got)
+		if got, err := (&Locator{Proc: dir}).readToldJob(7); err != nil || got != "" && !isNumber(got) {
+			t.Errorf("job %q, %v", got, err)
 		}
 	})
+}
+
+// Who reads the memory of a process that hangs in a driver may wait for ever: nobody waits for that, nor
+// do more and more.
+func TestEnvironmentHangs(t *testing.T) {
+	p := tree{t, t.TempDir()}
+	p.put(1, 0, "init", "")
+	p.put(7, 100, "python3", "0::/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0\n")
+	fifo := filepath.Join(p.dir, "7/environ")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1_800_000_000, 0)
+	l := &Locator{Proc: p.dir, Now: func() time.Time { return now }}
+	for n := range 5 {
+		start := time.Now()
+		if got, err := l.Locate(7); err != nil || got.SLUID == "" || got.ToldJob != "" {
+			t.Errorf("while it hangs: %+v, %v", got, err)
+		}
+		if took := time.Since(start); n > 0 && took >= environTimeout {
+			t.Errorf("the %d. time it took %v", n+1, took)
+		}
+		now = now.Add(again)
+	}
+	if got := l.Counts()[environ]; got != 5 {
+		t.Errorf("counted %d times, want 5", got)
+	}
+	f, err := os.OpenFile(fifo, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("SLURM_JOB_ID=30214\x00"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Close(), os.Remove(fifo)); err != nil {
+		t.Fatal(err)
+	}
+	p.add("7/environ", "SLURM_JOB_ID=30214\x00")
+	for deadline := time.Now().Add(10 * time.Second); ; now = now.Add(again) {
+		got, err := l.Locate(7)
+		if err == nil && got.ToldJob == "30214" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after it hung: %+v, %v", got, err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// A disk that hangs costs the names of users, and once a moment; what was read before it hung stays.
+func TestNamesHang(t *testing.T) {
+	p := tree{t, t.TempDir()}
+	p.add("1/root/etc/passwd", "ada:x:1000:::\n")
+	n, now := new(names), time.Unix(1_800_000_000, 0)
+	if got := n.of(p.dir, "1000", now); got != "ada" {
+		t.Errorf("user 1000 is %q", got)
+	}
+	file := filepath.Join(p.dir, "1/root/etc/passwd")
+	if err := errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(namesPeriod)
+	start := time.Now()
+	for range 20 {
+		if got := n.of(p.dir, "1000", now); got != "ada" {
+			t.Errorf("while it hangs user 1000 is %q", got)
+		}
+	}
+	if took := time.Since(start); took < namesTimeout || took > 5*namesTimeout {
+		t.Errorf("while it hangs 20 questions took %v, want the patience for one", took)
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("eve:x:1000:::\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); n.of(p.dir, "1000", now) != "eve"; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("what was read in the end is not known")
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.of(p.dir, "1000", now.Add(namesPeriod)); got != "eve" {
+		t.Errorf("without the file user 1000 is %q", got)
+	}
 }
 
 // Pictures and the self metrics ask at once.
@@ -60,9 +158,11 @@ func TestConcurrent(t *testing.T) {
 			for range 50 {
 				if got, err := l.Locate(int64(10 + n%4)); err != nil || got.Login != "ada" {
 					t.Errorf("%d: %+v, %v", 10+n%4, got, err)
+					return
 				}
 				if _, err := l.Locate(99); err == nil {
 					t.Error("99 was found")
+					return
 				}
 				l.Counts()
 			}
