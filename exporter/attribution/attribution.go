@@ -117,9 +117,11 @@ func (o *Owner) hold(c *Claim) {
 	o.Holders[len(o.Holders)-1].Share = min(max(c.Share, 0), 1)
 }
 
-// samePod says whether two are of one pod or job, whatever is known of it so far.
+// samePod says whether two are of one pod or job, whatever is known of it so far: of a job also in which
+// pod it runs.
 func samePod(a, b *Workload) bool {
-	return a.Pod == b.Pod && a.Namespace == b.Namespace && a.Type == b.Type && a.Job == b.Job && a.Unit == b.Unit
+	return a.Type == b.Type && a.Job == b.Job && a.Unit == b.Unit &&
+		(a.Type == telemetry.WorkloadTypeSlurm || a.Pod == b.Pod && a.Namespace == b.Namespace)
 }
 
 // compare gives workloads one order.

@@ -186,7 +186,7 @@ func TestLostConnections(t *testing.T) {
 		if got := why(err); got != c.want || utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) {
 			t.Errorf("%s: %v is %s, want %s", name, err, got, c.want)
 		}
-		if utilnet.IsConnectionRefused(err) != (c.err == error(refused)) {
+		if utilnet.IsConnectionRefused(err) != errors.Is(c.err, refused) {
 			t.Errorf("%s: refused, by which the reflector knows that it may watch on: %v", name, err)
 		}
 	}
