@@ -23,7 +23,7 @@ type Witness struct {
 	Name     string
 	Up       bool      // the last try went well
 	Read     time.Time // when it told something last; zero: never
-	Requests uint64
+	Requests uint64    // 0: it is not asked, but read, such as /proc
 	Faults   []Fault
 }
 
@@ -51,10 +51,12 @@ func (x *Self) attribution(s *snapshot.Snapshot) {
 	for i := range said.Witnesses {
 		w := &said.Witnesses[i]
 		l := x.asked(asked{witness: w.Name})
-		up := metric.Keyed{Labels: l}
-		up.Value.SetBool(w.Up)
-		a.Up = append(a.Up, up)
-		a.Requests = append(a.Requests, keyed(l, float64(w.Requests)))
+		if w.Requests > 0 {
+			up := metric.Keyed{Labels: l}
+			up.Value.SetBool(w.Up)
+			a.Up = append(a.Up, up)
+			a.Requests = append(a.Requests, keyed(l, float64(w.Requests)))
+		}
 		if !w.Read.IsZero() {
 			a.Age = append(a.Age, keyed(l, max(s.Taken.Sub(w.Read).Seconds(), 0)))
 		}

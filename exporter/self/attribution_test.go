@@ -12,6 +12,7 @@ func asking(s *snapshot.Snapshot) Attribution {
 	return Attribution{
 		Witnesses: []Witness{
 			{Name: "podresources", Up: true, Read: s.Taken.Add(-3 * time.Second), Requests: 12},
+			{Name: "proc", Faults: []Fault{{"denied", 4}}},
 			{Name: "api", Requests: 2, Faults: []Fault{{"denied", 2}}},
 		},
 		Cluster:  &Cluster{Pods: 5, Holdings: 4, Strays: 1, Unseen: 7, Connections: 2},
@@ -38,7 +39,7 @@ func TestAttribution(t *testing.T) {
 		"up":       {a.Up, map[string]float64{`gpumeter_witness="podresources"`: 1, `gpumeter_witness="api"`: 0}},
 		"age":      {a.Age, map[string]float64{`gpumeter_witness="podresources"`: 3}}, // the other never told anything
 		"requests": {a.Requests, map[string]float64{`gpumeter_witness="podresources"`: 12, `gpumeter_witness="api"`: 2}},
-		"faults":   {a.Faults, map[string]float64{`gpumeter_witness="api",gpumeter_reason="denied"`: 2}},
+		"faults":   {a.Faults, map[string]float64{`gpumeter_witness="api",gpumeter_reason="denied"`: 2, `gpumeter_witness="proc",gpumeter_reason="denied"`: 4}},
 		"unplaced": {a.UnplacedProcesses, map[string]float64{`gpumeter_reason="its number is not in /proc"`: 3}},
 		"clamps":   {e.RemainderClamps, map[string]float64{`gpumeter_metric="gpu.workload.busy.time"`: 6}},
 		"single": {

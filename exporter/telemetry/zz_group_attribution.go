@@ -17,7 +17,7 @@ type Attribution struct {
 	// Requests is gpumeter.attribution.requests in {request}: Questions put to it; of a watch, its starts. None is put by a scrape.
 	// By gpumeter.witness.
 	Requests []metric.Keyed
-	// Faults is gpumeter.attribution.faults in {fault}: Questions it did not answer, and answers of no sense, by reason.
+	// Faults is gpumeter.attribution.faults in {fault}: Questions it did not answer, and what could not be taken of its answers, by reason.
 	// By gpumeter.witness, gpumeter.reason.
 	Faults []metric.Keyed
 	// Connections is gpumeter.attribution.connections in {connection}: Connections made to the kubelet's socket; 1 for as long as the kubelet runs.

@@ -42,7 +42,7 @@ var SelfFamilies = []Family[Self]{
 	{
 		Desc: &metric.Desc{
 			Name: "gpumeter.attribution.faults", Prom: "gpumeter_attribution_faults_total", Unit: "{fault}", PromUnit: "",
-			Help: "Questions it did not answer, and answers of no sense, by reason.",
+			Help: "Questions it did not answer, and what could not be taken of its answers, by reason.",
 			Kind: metric.KindCounter, Scope: "self", Group: "attribution", Sources: []string{"self"},
 		},
 		Keyed: func(x *Self) *[]metric.Keyed { return &x.Attribution.Faults },

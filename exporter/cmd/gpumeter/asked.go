@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
+	"github.com/gpumeter/gpumeter/exporter/attribution/process"
 	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
 	"github.com/gpumeter/gpumeter/exporter/self"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
@@ -28,13 +29,9 @@ func tellOfPods(pods *kubernetes.Client, s *snapshot.Snapshot, out *self.Attribu
 		if h.Reason == kubernetes.Waiting || h.Reason == kubernetes.Unset {
 			continue // nobody asks
 		}
-		w := self.Witness{Name: string(name), Up: h.Reason == "", Read: h.Read, Requests: counts.Asked[name]}
-		for _, reason := range slices.Sorted(maps.Keys(counts.Failures[name])) {
-			if count := counts.Failures[name][reason]; count > 0 {
-				w.Faults = append(w.Faults, self.Fault{Reason: string(reason), Count: count})
-			}
-		}
-		out.Witnesses = append(out.Witnesses, w)
+		out.Witnesses = append(out.Witnesses, self.Witness{
+			Name: string(name), Up: h.Reason == "", Read: h.Read, Requests: counts.Asked[name], Faults: faults(counts.Failures[name]),
+		})
 	}
 	_, known, _ := pods.Pods()
 	out.Cluster = &self.Cluster{
@@ -46,11 +43,23 @@ func tellOfPods(pods *kubernetes.Client, s *snapshot.Snapshot, out *self.Attribu
 func tellOfJobs(mapping *slurm.Directory, out *self.Attribution) {
 	state := mapping.State()
 	w := self.Witness{Name: "slurm", Up: !state.Looked.IsZero() && state.Err == "", Read: state.Looked, Requests: state.Looks}
-	counts := mapping.Counts()
+	w.Faults = faults(mapping.Counts())
+	out.Witnesses = append(out.Witnesses, w)
+}
+
+// tellOfProcesses tells why processes could not be looked up. That one has ended is no fault.
+func tellOfProcesses(processes *process.Locator, out *self.Attribution) {
+	counts := processes.Counts()
+	delete(counts, "gone")
+	out.Witnesses = append(out.Witnesses, self.Witness{Name: "proc", Faults: faults(counts)})
+}
+
+// faults are those that there were.
+func faults[R ~string](counts map[R]uint64) (out []self.Fault) {
 	for _, reason := range slices.Sorted(maps.Keys(counts)) {
 		if counts[reason] > 0 {
-			w.Faults = append(w.Faults, self.Fault{Reason: reason, Count: counts[reason]})
+			out = append(out, self.Fault{Reason: string(reason), Count: counts[reason]})
 		}
 	}
-	out.Witnesses = append(out.Witnesses, w)
+	return out
 }

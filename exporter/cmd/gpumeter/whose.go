@@ -57,6 +57,7 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 		}
 		return placed(p, mapping.Job, pod)
 	}}
+	out.tell = append(out.tell, func(_ *snapshot.Snapshot, to *self.Attribution) { tellOfProcesses(processes, to) })
 	if c.SlurmJobMapping != "" {
 		out.run = append(out.run, mapping.Run)
 		out.examine = append(out.examine, func() []doctor.Witness { return []doctor.Witness{doctor.Slurm(mapping.State())} })
