@@ -130,8 +130,15 @@ func (a *account) settle(w Workload, d Detail, method string, now time.Time, hol
 		a.info = a.describe()
 	}
 	waits := w.Type == telemetry.WorkloadTypeKubernetes || w.Type == telemetry.WorkloadTypeSlurm // for what made the pod, for the user
+	if d.Awaited {
+		hold = max(hold, longestAwaited)
+	}
 	a.frozen = a.frozen || !waits || now.Sub(a.born) >= hold
 }
+
+// longestAwaited is how long labels wait for whoever is to be asked. The first question to an API server is
+// up to a minute late, so that a fleet does not ask at once.
+const longestAwaited = 2 * time.Minute
 
 // describe makes the info series.
 func (a *account) describe() telemetry.Part[telemetry.Detail] {
@@ -153,7 +160,7 @@ func (a *account) describe() telemetry.Part[telemetry.Detail] {
 // what was used before the first scrape that saw the workload.
 func (a *account) tell(turn uint64, now time.Time, hold time.Duration) telemetry.Part[telemetry.Workload] {
 	out := telemetry.Part[telemetry.Workload]{Labels: a.labels}
-	a.live = a.live || now.Sub(a.born) >= hold
+	a.live = a.live || a.frozen && now.Sub(a.born) >= hold // a count that has begun keeps its name
 	live := a.live
 	a.bill.tell(&out.Read.Accounting, live)
 	h := &out.Read.Holding

@@ -23,6 +23,7 @@ type Workload struct {
 type Detail struct {
 	Chain, Image, JobName, QOS string
 	Shown                      *metric.Labels // of its pod, as configured; under names that no other label has
+	Awaited                    bool           // who tells of pods has not been asked yet: the workload's labels are worth waiting for
 }
 
 // Thing is a device, or one of its partitions.

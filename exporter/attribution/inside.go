@@ -15,7 +15,7 @@ func (w Workload) Inside(pod Workload) Workload {
 // inside is a job in a pod that holds the thing too: it has its share of what the pod has.
 func (c Claim) inside(pod Claim) Claim {
 	c.Workload = c.Workload.Inside(pod.Workload)
-	c.Chain, c.Image, c.Shown = pod.Chain, pod.Image, pod.Shown
+	c.Chain, c.Image, c.Shown, c.Awaited = pod.Chain, pod.Image, pod.Shown, pod.Awaited
 	c.Share *= pod.Share
 	c.How += ", " + pod.How
 	return c

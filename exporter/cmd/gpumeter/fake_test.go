@@ -14,11 +14,17 @@ import (
 
 // fakeCluster knows what the test says.
 type fakeCluster struct {
+	by   kubernetes.Source
+	is   kubernetes.Health
 	held []kubernetes.Holding
 	pods []kubernetes.Pod
 }
 
 func (f *fakeCluster) Holdings() *kubernetes.Holdings { return kubernetes.NewHoldings(f.held...) }
+
+func (f *fakeCluster) Pods() (kubernetes.Source, int, kubernetes.Health) {
+	return f.by, len(f.pods), f.is
+}
 
 func (f *fakeCluster) find(is func(kubernetes.Pod) bool) (kubernetes.Pod, bool) {
 	if i := slices.IndexFunc(f.pods, is); i >= 0 {

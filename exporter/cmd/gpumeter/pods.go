@@ -22,6 +22,7 @@ import (
 type cluster interface {
 	Holdings() *kubernetes.Holdings
 	Holder(*kubernetes.Holding) (kubernetes.Pod, bool)
+	Pods() (by kubernetes.Source, n int, h kubernetes.Health)
 	PodByUID(uid string) (kubernetes.Pod, bool)
 	PodByContainer(id string) (kubernetes.Pod, kubernetes.Container, bool)
 }
@@ -92,12 +93,12 @@ func podClaims(pods cluster, devices []snapshot.Device) []attribution.Claim {
 
 // podClaim adds what one id gives its container; one held to be looked at gives nothing.
 func podClaim(all []attribution.Claim, pods cluster, h kubernetes.Holding, things []attribution.Thing) []attribution.Claim {
-	pod, _ := pods.Holder(&h)
+	pod, known := pods.Holder(&h)
 	if h.Ref.Monitor || done(pod, h.Container) {
 		return all
 	}
 	c := attribution.Claim{
-		Workload: podWorkload(h.Namespace, h.Pod, h.Container, pod), Detail: attribution.Detail{Chain: pod.Chain(), Shown: pod.Shown},
+		Workload: podWorkload(h.Namespace, h.Pod, h.Container, pod), Detail: attribution.Detail{Chain: pod.Chain(), Shown: pod.Shown, Awaited: !known && awaited(pods)},
 		Share: 1 / float64(max(h.Replicas, 1)), How: "pod resources",
 	}
 	for _, k := range pod.Containers {
@@ -109,6 +110,16 @@ func podClaim(all []attribution.Claim, pods cluster, h kubernetes.Holding, thing
 		all = append(all, c)
 	}
 	return all
+}
+
+// awaited says whether what pods are is still to be told for the first time.
+func awaited(pods cluster) bool {
+	by, _, h := pods.Pods()
+	switch h.Reason {
+	case kubernetes.Unset, kubernetes.Missing, kubernetes.Denied, kubernetes.Unsupported:
+		return false
+	}
+	return by == ""
 }
 
 // done says whether a container has run to its end before those that hold what it held now.

@@ -164,6 +164,7 @@ func TestPodClaims(t *testing.T) {
 func TestPodIsDescribed(t *testing.T) {
 	labels := metric.NewLabels(metric.Label{Name: "k8s_pod_label_team", Value: "a"})
 	pods := &fakeCluster{
+		by:   kubernetes.APIServer,
 		held: []kubernetes.Holding{given("web-7c9f8b5d4-x2x4z/main", "nvidia.com/gpu", uuid0)},
 		pods: []kubernetes.Pod{{
 			Namespace: "ml", Name: "web-7c9f8b5d4-x2x4z", Shown: labels, Workload: kubernetes.Owner{Kind: "Deployment", Name: "web"},
@@ -178,6 +179,28 @@ func TestPodIsDescribed(t *testing.T) {
 	}
 	if got := podClaims(pods, machine()); len(got) != 1 || got[0] != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// The labels of a workload wait for whoever tells of pods as long as nobody has, and somebody may.
+func TestPodIsAwaited(t *testing.T) {
+	held := []kubernetes.Holding{given("p/c", "nvidia.com/gpu", uuid0)}
+	for name, c := range map[string]struct {
+		pods fakeCluster
+		want bool
+	}{
+		"nobody was asked yet":          {fakeCluster{is: kubernetes.Health{Reason: kubernetes.Waiting}}, true},
+		"the server is not back":        {fakeCluster{is: kubernetes.Health{Reason: kubernetes.Refused}}, true},
+		"nobody is to be asked":         {fakeCluster{is: kubernetes.Health{Reason: kubernetes.Unset}}, false},
+		"we may not ask":                {fakeCluster{is: kubernetes.Health{Reason: kubernetes.Denied}}, false},
+		"it was told of others":         {fakeCluster{by: kubernetes.APIServer}, false},
+		"it was told, and is no longer": {fakeCluster{by: kubernetes.APIServer, is: kubernetes.Health{Reason: kubernetes.Refused}}, false},
+		"it is known already":           {fakeCluster{is: kubernetes.Health{Reason: kubernetes.Waiting}, pods: []kubernetes.Pod{{Namespace: "ml", Name: "p"}}}, false},
+	} {
+		c.pods.held = held
+		if got := podClaims(&c.pods, machine()); len(got) != 1 || got[0].Awaited != c.want {
+			t.Errorf("%s: %+v, want awaited: %v", name, got, c.want)
+		}
 	}
 }
 
