@@ -29,7 +29,7 @@ enum where { SCRAPE, BACKGROUND };
 // What a call takes besides the device: a place for its answer, more of them, a number before it.
 enum takes {
 	OUT, OUT_OUT, OUT_OUT_OUT, NUMBER_OUT, STRUCT, ERRORS, FIELDS, LINK_FIELDS, SAMPLED, PROCESSES, USE,
-	INSTANCE, OF_INSTANCE, GPM, GPM_INSTANCE
+	INSTANCE, OF_INSTANCE, GPU_INSTANCE, GPM, GPM_INSTANCE
 };
 
 struct field { // nvmlFieldValue_t
@@ -102,6 +102,7 @@ static const struct call {
 	{"nvmlDeviceGetC2cModeInfoV", SCRAPE, OUT},
 	{"nvmlDeviceGetMigDeviceHandleByIndex", SCRAPE, INSTANCE},
 	{"nvmlDeviceGetAttributes_v2|nvmlDeviceGetAttributes", SCRAPE, OF_INSTANCE},
+	{"nvmlDeviceGetGpuInstanceById", SCRAPE, GPU_INSTANCE},
 	{"nvmlGpmSampleGet", BACKGROUND, GPM},
 	{"nvmlGpmMigSampleGet", BACKGROUND, GPM_INSTANCE},
 	{"nvmlDeviceGetComputeRunningProcesses_v3|nvmlDeviceGetComputeRunningProcesses_v2|nvmlDeviceGetComputeRunningProcesses", SCRAPE, PROCESSES},
@@ -181,6 +182,7 @@ static int make(const struct call *c, function f) {
 	case USE: return f(device, room[0], &n, 0ull);
 	case INSTANCE: return f(device, 0, &found);
 	case OF_INSTANCE: return f(instance ? instance : device, room[0]);
+	case GPU_INSTANCE: return f(device, gpu_instance, &found);
 	case GPM: return gpm ? f(device, gpm) : NO_DATA;
 	case GPM_INSTANCE: return gpm ? f(device, gpu_instance, gpm) : NO_DATA;
 	}
