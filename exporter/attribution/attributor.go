@@ -160,29 +160,36 @@ func (a *Attributor) device(d *snapshot.Device, claims map[Thing][]Claim, second
 	w.rest.see(d)
 	now := countsOf(&d.Read)
 	since, anew := now.since(w.counts)
+	since.parts = w.risen(d)
 	w.counts = now
 	w.seconds += seconds
 	w.blind = w.blind || !known
 	before := w.stakes
 	w.stakes = a.stakes(d, claims, uses)
 	a.meetAll(d, w, uses)
-	if w.blind {
-		before = nobodys(before)
+	w.blind = w.blind || silent(d) && !slices.EqualFunc(before, w.stakes, sameHolders)
+	if w.blind { // the time held is known, but not whose it is what was done
+		a.book(d, w, before, nil, increase{}, seconds)
+		a.book(d, w, nobodys(before), nil, since, 0)
 	} else {
-		before = join(before, w.stakes)
+		a.book(d, w, join(before, w.stakes), uses, since, seconds)
 	}
+	a.afresh(uuid, anew)
+	w.taken(d, uses, since.energy.known)
+}
+
+// book books an interval of a device.
+func (a *Attributor) book(d *snapshot.Device, w *ward, stakes []stake, uses []Use, since increase, seconds float64) {
 	active := w.rest.active(since.energy.n, w.seconds)
 	switch {
-	case len(before) > 1:
-		a.inParts(d, w, before, since, active, seconds)
-	case len(before) == 1:
-		o := &before[0].owner
+	case len(stakes) > 1:
+		a.inParts(d, w, stakes, since, active, seconds)
+	case len(stakes) == 1:
+		o := &stakes[0].owner
 		in := interval{seconds: seconds, busy: since.busy, energy: since.energy, active: active}
 		a.account(w, o, in, 1, w.measured(o.Thing, uses, seconds))
 		a.suffer(o, since)
 	}
-	a.afresh(uuid, anew)
-	w.taken(d, uses, since.energy.known)
 }
 
 // uses are the device's processes and whose they are.

@@ -134,8 +134,15 @@ func (f *fate) live() {
 		g.quiet = f.IntN(8) == 0
 	}
 	f.memories()
-	f.seconds += dt
-	f.picture(time.Duration(dt * float64(time.Second)))
+	switch f.IntN(40) {
+	case 0:
+		f.picture(-time.Hour) // the clock is set
+	case 1:
+		f.picture(24 * time.Hour)
+	default:
+		f.seconds += dt
+		f.picture(time.Duration(dt * float64(time.Second)))
+	}
 	f.tally()
 }
 

@@ -20,6 +20,7 @@ func countsOf(d *telemetry.Device) counts {
 // increase is what was counted between two pictures.
 type increase struct {
 	busy, energy count
+	parts        map[string]count // seconds in which each partition worked, by UUID
 	xids         [len(telemetry.XID{}.Events)]count
 	ecc          [len(telemetry.ECC{}.Errors)]count
 	throttle     [len(telemetry.Throttle{}.Time)]count

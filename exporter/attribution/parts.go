@@ -16,7 +16,7 @@ func (a *Attributor) inParts(d *snapshot.Device, w *ward, stakes []stake, since 
 	worked, by := make([]count, len(parts)), make([]float64, len(parts))
 	sum := 0.
 	for i := range parts {
-		worked[i] = w.rise(d, parts[i].owner.Partition)
+		worked[i] = since.parts[parts[i].owner.Partition]
 		by[i] = worked[i].n * parts[i].weight
 		sum += by[i]
 	}
@@ -46,12 +46,16 @@ func (a *Attributor) inParts(d *snapshot.Device, w *ward, stakes []stake, since 
 	a.suffer(&rest.owner, since)
 }
 
-// rise is for how long a partition worked since it last told.
-func (w *ward) rise(d *snapshot.Device, uuid string) count {
-	p := partitionOf(d, uuid)
-	now := p.Profiling.GrEngineActiveTime
-	more, _ := rise(&now, w.worked[uuid])
-	return more
+// risen is for how long each partition worked since it last told.
+func (w *ward) risen(d *snapshot.Device) map[string]count {
+	out := map[string]count{}
+	for i := range d.Read.Partitions {
+		p := &d.Read.Partitions[i]
+		uuid := p.Labels.Get("gpu_partition_uuid")
+		now := p.Read.Profiling.GrEngineActiveTime
+		out[uuid], _ = rise(&now, w.worked[uuid])
+	}
+	return out
 }
 
 // partitionOf is what was read of a partition; nothing when it is not there.

@@ -32,15 +32,18 @@ type part struct {
 // weight is the thing's share of its device: 1, or its slices of all for a MIG instance. over are the
 // seconds of processes beyond those of the thing.
 func split(o *Owner, in interval, weight float64, measured map[Workload]float64) (parts []part, method string, over map[Workload]float64) {
-	rest := weight
+	given := 0.
+	for i := range o.Holders {
+		given += o.Holders[i].Share
+	}
+	each := weight / max(given, 1) // what was given twice is shared
 	parts = make([]part, 0, len(o.Holders)+2)
 	for i := range o.Holders {
 		h := &o.Holders[i]
-		share := min(h.Share*weight, rest)
-		rest -= share
-		parts = append(parts, part{h.Workload, bill{allocated: count{in.seconds * share, true}}})
+		parts = append(parts, part{h.Workload, bill{allocated: count{in.seconds * h.Share * each, true}}})
 	}
-	free := part{unallocated, bill{allocated: count{in.seconds * max(rest, 0), true}}}
+	rest := max(1-given, 0) * weight
+	free := part{unallocated, bill{allocated: count{in.seconds * rest, true}}}
 	none := part{unattributed, bill{busy: count{0, in.busy.known}, energy: count{0, in.energy.known}}}
 	switch {
 	case o.Sole() != nil && !in.busy.known && !in.energy.known:

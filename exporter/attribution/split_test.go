@@ -92,6 +92,8 @@ func TestSplit(t *testing.T) {
 			map[Workload][3]float64{a: {0, 0, 2.5}, b: {8, 2000, 5}, unattributed: {0, 1000, 0}, unallocated: {0, 0, 2.5}}},
 		"two, that together say more than the device": {shared, map[Workload]float64{a: 8, b: 8}, byProcesses,
 			map[Workload][3]float64{a: {4, 1000, 2.5}, b: {4, 1000, 5}, unattributed: {0, 1000, 0}, unallocated: {0, 0, 2.5}}},
+		"two, that were given more than there is": {Owner{Sharing: telemetry.SharingShared, Holders: []Claim{{Workload: a, Share: 1}, {Workload: b, Share: 0.25}}},
+			nil, byNobody, map[Workload][3]float64{a: {0, 0, 8}, b: {0, 0, 2}, unattributed: {8, 3000, 0}, unallocated: {0, 0, 0}}},
 		"two, and nothing is measured": {shared, nil, byNobody,
 			map[Workload][3]float64{a: {0, 0, 2.5}, b: {0, 0, 5}, unattributed: {8, 3000, 0}, unallocated: {0, 0, 2.5}}},
 	} {

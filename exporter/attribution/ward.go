@@ -14,7 +14,7 @@ type ward struct {
 	rest    baseline
 	counts  counts  // as it told them
 	seconds float64 // since it told its energy
-	blind   bool    // nobody looked, or the clock was set back, since it last answered
+	blind   bool    // since it last answered nobody looked, the clock was set back, or others came to hold it
 	stakes  []stake // who holds it since the last picture
 	parts   []telemetry.Part[telemetry.Partition]
 	worked  map[string]metric.Value        // seconds of each partition, by UUID, as it told them
@@ -158,6 +158,13 @@ func nobodys(all []stake) []stake {
 		out = append(out, stake{Owner{Thing: x.owner.Thing}, x.weight})
 	}
 	return out
+}
+
+// sameHolders says whether the same hold the same thing.
+func sameHolders(a, b stake) bool {
+	return a.owner.Thing == b.owner.Thing && slices.EqualFunc(a.owner.Holders, b.owner.Holders, func(x, y Claim) bool {
+		return samePod(&x.Workload, &y.Workload)
+	})
 }
 
 // join adds to who held things those who hold them since. They have held nothing of the time between

@@ -1,0 +1,189 @@
+package attribution
+
+import (
+	"testing"
+	"time"
+)
+
+// learn tells what made the pods that were claimed.
+func (r *rig) learn(kind, name string) {
+	for i := range r.claims {
+		r.claims[i].Kind, r.claims[i].Workload.Name = kind, name
+	}
+}
+
+// A pod of the same name and with the same labels, as a StatefulSet makes it, goes on where the one
+// before it ended.
+func TestASuccessorContinuesTheCount(t *testing.T) {
+	r := newRig(t, 1, Config{})
+	r.claim("db-0", 0, "", 1)
+	r.learn("StatefulSet", "db")
+	r.picture(0)
+	for range 4 {
+		r.picture(10 * time.Second)
+	}
+	r.wants("allocated", allocatedOf, 40, `"db-0"`)
+	claims := r.claims
+	r.claims = nil
+	r.picture(10 * time.Second)
+	r.wants("allocated, when it has ended", allocatedOf, 50, `"db-0"`)
+	r.claims = claims
+	r.picture(10 * time.Second)
+	r.wants("allocated, when the next is there", allocatedOf, 50, `"db-0"`)
+	r.picture(10 * time.Second)
+	r.wants("allocated", allocatedOf, 60, `"db-0"`)
+}
+
+// The same when it takes a while to learn what made the successor: until then it has a series of its
+// own, and then the one of before goes on.
+func TestASuccessorThatIsKnownLater(t *testing.T) {
+	r := newRig(t, 1, Config{})
+	r.claim("db-0", 0, "", 1)
+	r.learn("StatefulSet", "db")
+	r.picture(0)
+	for range 4 {
+		r.picture(10 * time.Second)
+	}
+	r.claims = nil
+	r.picture(10 * time.Second)
+	r.picture(10 * time.Second)
+	r.claim("db-0", 0, "", 1)
+	r.picture(10 * time.Second)
+	if n := len(r.last.Workloads); n != 4 {
+		t.Errorf("%d series while it is not known what made the successor, want 4", n)
+	}
+	r.learn("StatefulSet", "db")
+	r.picture(10 * time.Second)
+	r.wants("allocated", allocatedOf, 60, `"db-0"`)
+	if n := len(r.last.Workloads); n != 3 {
+		t.Errorf("%d series when it is known, want 3", n)
+	}
+	for range 2 {
+		r.picture(10 * time.Second)
+	}
+	r.wants("allocated", allocatedOf, 80, `"db-0"`)
+	billed := 0.
+	for i := range r.last.Usages {
+		if r.last.Usages[i].Labels.Get("k8s_workload_name") == "db" {
+			billed += number(r.last.Usages[i].Read.Accounting.AllocatedTime)
+		}
+	}
+	if billed != 80 {
+		t.Errorf("%v s billed, want 80", billed)
+	}
+}
+
+// A pod that has the name of one before it and was made by something else is another workload: nothing
+// of the one is counted for the other.
+func TestANamesakeIsAnother(t *testing.T) {
+	r := newRig(t, 1, Config{})
+	r.claim("web", 0, "", 1)
+	r.learn("Deployment", "old")
+	r.picture(0)
+	for range 4 {
+		r.picture(10 * time.Second)
+	}
+	r.claims = nil
+	r.picture(10 * time.Second)
+	r.picture(10 * time.Second)
+	r.claim("web", 0, "", 1)
+	r.learn("Job", "new")
+	for range 5 {
+		r.picture(10 * time.Second)
+	}
+	r.wants("allocated", allocatedOf, 50, `"old"`)
+	r.wants("allocated", allocatedOf, 40, `"new"`)
+	for range 60 { // the first one's series go in time, the second's stay
+		r.picture(10 * time.Second)
+	}
+	if r.of(`"old"`) != nil || r.of(`"new"`) == nil {
+		t.Error("the wrong series went")
+	}
+	r.claims = nil
+	for range 62 {
+		r.picture(10 * time.Second)
+	}
+	if n := len(r.a.accounts); n != 2 || len(r.a.order) != 2 {
+		t.Errorf("%d accounts and %d in order are left, want those of nobody", n, len(r.a.order))
+	}
+}
+
+// A pod that ends within its hold, before it is known what made it: all it used is told and billed.
+func TestAPodEndsWithinItsHold(t *testing.T) {
+	r := newRig(t, 1, Config{})
+	r.picture(0)
+	r.claim("short", 0, "", 1)
+	r.picture(5 * time.Second)
+	r.gpus[0].busy = 4
+	r.picture(5 * time.Second)
+	r.claims = nil
+	r.picture(5 * time.Second)
+	r.wants("allocated, in the hold", allocatedOf, 0, `"short"`)
+	for range 5 {
+		r.picture(10 * time.Second)
+	}
+	r.wants("allocated", allocatedOf, 10, `"short"`)
+	r.wants("busy", busyOf, 4, `"short"`)
+	found := 0.
+	for i := range r.last.Usages {
+		if r.last.Usages[i].Labels.Get("k8s_namespace_name") == "team" {
+			found += number(r.last.Usages[i].Read.Accounting.AllocatedTime)
+		}
+	}
+	if found != 10 {
+		t.Errorf("%v s billed, want 10", found)
+	}
+}
+
+// Labels do not change after the hold, on a part either: not with what is learned, nor with what is forgotten.
+func TestLabelsOfAPartAreFrozen(t *testing.T) {
+	r := newRig(t, 1, Config{})
+	r.gpus[0].parts = []*rigPart{{uuid: "MIG-a", slices: 7}}
+	r.claim("a", 0, "MIG-a", 1)
+	r.picture(0)
+	r.learn("Job", "train")
+	r.picture(10 * time.Second)
+	for range 3 {
+		r.picture(10 * time.Second)
+	}
+	r.learn("", "")
+	r.picture(10 * time.Second)
+	r.learn("Job", "other")
+	r.picture(10 * time.Second)
+	r.wants("allocated", allocatedOf, 60, `partition_uuid="MIG-a"`, `k8s_workload_name="train"`)
+	if n := len(r.last.Workloads); n != 5 { // two of nobody on the part, and two on the device
+		t.Errorf("%d series", n)
+	}
+}
+
+// Who was given the whole of a device that is cut into parts holds all of them.
+func TestWholeOfADeviceInParts(t *testing.T) {
+	r := newRig(t, 1, Config{Hold: -1})
+	r.gpus[0].parts = []*rigPart{{uuid: "MIG-a", slices: 3}, {uuid: "MIG-b", slices: 3}}
+	r.claim("a", 0, "", 1)
+	r.picture(0)
+	r.picture(7 * time.Second)
+	if got := r.sum(allocatedOf, `"a"`); got != 7 {
+		t.Errorf("%v s of it allocated, want all 7", got)
+	}
+	if got := r.last.Devices[0].Owned.Get("k8s_pod_name"); got != "a" {
+		t.Errorf("gauges of the device name %q", got)
+	}
+	r.claims = nil
+	r.claim("b", 0, "MIG-a", 1)
+	r.picture(time.Second)
+	if got := r.last.Devices[0].Owned.Get("k8s_pod_name"); got != "" {
+		t.Errorf("gauges of the device name %q, which holds a part", got)
+	}
+	for _, o := range r.last.Owners {
+		part := o.Labels.Get("gpu_partition_uuid")
+		for i, name := range []string{"none", "exclusive", "shared"} {
+			if _, ok := o.Read.Ownership.Info[i].Get(); ok && name != map[string]string{"": "shared", "MIG-a": "exclusive", "MIG-b": "none"}[part] {
+				t.Errorf("%q is told as %s", part, name)
+			}
+		}
+	}
+	if len(r.last.Owners) != 3 {
+		t.Errorf("%d owners, want one of the device and one of each part", len(r.last.Owners))
+	}
+}
