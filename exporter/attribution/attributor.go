@@ -22,6 +22,8 @@ type Config struct {
 	Hold  time.Duration // from its first sight for which a workload's counts are told as 0; default 30 s
 	Keep  time.Duration // after its end for which its series stay; default 10 min
 	Limit int           // the most workloads, and the most lines of the ledger; those beyond are told as one; default 1000
+	// Since is when the run before this one last counted; zero: it is not known.
+	Since time.Time
 	// Join leaves the owner's labels off the gauges of devices: they are to be joined.
 	Join   bool
 	Logger *slog.Logger
@@ -113,6 +115,13 @@ func (a *Attributor) take(s *snapshot.Snapshot) {
 	a.sweep()
 }
 
+// Last is until when everything is counted; zero before the first picture.
+func (a *Attributor) Last() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.last
+}
+
 // pass is the time since the picture before; it is not known when nobody looked for long, or the
 // clock was set back.
 func (a *Attributor) pass(taken time.Time) (seconds float64, known bool) {
@@ -120,6 +129,9 @@ func (a *Attributor) pass(taken time.Time) (seconds float64, known bool) {
 	a.last = taken
 	if before.IsZero() {
 		a.clock = taken
+		if !a.cfg.Since.IsZero() {
+			a.missed = max(taken.Sub(a.cfg.Since).Seconds(), 0)
+		}
 		return 0, true
 	}
 	since := taken.Sub(before)

@@ -187,3 +187,20 @@ func TestWholeOfADeviceInParts(t *testing.T) {
 		t.Errorf("%d owners, want one of the device and one of each part", len(r.last.Owners))
 	}
 }
+
+// A pod that does nothing is told as working 0 s, while the time it holds its GPU goes up.
+func TestAnIdlePodHoldsItsDevice(t *testing.T) {
+	r := newRig(t, 1, Config{})
+	r.claim("idle", 0, "", 1)
+	r.picture(0)
+	for i := range 20 {
+		r.gpus[0].joules += 1500
+		r.picture(15 * time.Second)
+		if i < 2 {
+			continue
+		}
+		r.wants("busy", busyOf, 0, `"idle"`)
+		r.wants("allocated", allocatedOf, float64(15*(i+1)), `"idle"`)
+		r.wants("energy", energyOf, float64(1500*(i+1)), `"idle"`)
+	}
+}
