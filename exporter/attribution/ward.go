@@ -194,7 +194,7 @@ func (a *Attributor) stakes(d *snapshot.Device, claims map[Thing][]Claim, uses [
 	if len(d.Read.Partitions) == 0 {
 		return []stake{{own(whole, claims[whole], uses), 1}}
 	}
-	slices := slicesOf(d)
+	of := slicesOf(d)
 	var out []stake
 	held := 0.
 	for i := range d.Read.Partitions {
@@ -204,13 +204,13 @@ func (a *Attributor) stakes(d *snapshot.Device, claims map[Thing][]Claim, uses [
 		if at.Partition == "" || !ok { // a GPU instance that is told beside its compute instances
 			continue
 		}
-		all := claims[at]
+		all := slices.Clip(claims[at])
 		for _, c := range claims[whole] {
 			c.Thing = at
-			all = append(all[:len(all):len(all)], c)
+			all = append(all, c)
 		}
-		out = append(out, stake{own(at, all, uses), n / slices})
-		held += n / slices
+		out = append(out, stake{own(at, all, uses), n / of})
+		held += n / of
 	}
 	if held > 1+1e-9 { // more than there can be
 		a.clamps["gpu.workload.allocated.time"]++

@@ -148,20 +148,6 @@ func (p *prometheus) query(at time.Time, text string) promql.Vector {
 	return slices.Clone(v)
 }
 
-// number is the one number a query gives; not a number when it gives none.
-func (p *prometheus) number(at time.Time, text string) float64 {
-	p.Helper()
-	v := p.query(at, text)
-	switch len(v) {
-	case 0:
-		return math.NaN()
-	case 1:
-		return v[0].F
-	}
-	p.Fatalf("%s gives %d numbers", text, len(v))
-	return 0
-}
-
 func (p *prometheus) find(sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	var found []storage.Series
 next:
