@@ -37,6 +37,7 @@ type Fault struct {
 type Cluster struct {
 	Pods, Holdings, Strays int
 	Unseen, Connections    uint64
+	Rejected               uint64
 }
 
 // asked identifies a series of the group.
@@ -70,6 +71,7 @@ func (x *Self) attribution(s *snapshot.Snapshot) {
 		a.Strays.Set(float64(c.Strays))
 		a.UnseenPods.Set(float64(c.Unseen))
 		a.Connections.Set(float64(c.Connections))
+		a.RejectedEntries.Set(float64(c.Rejected))
 	}
 	for reason, n := range said.Unplaced {
 		a.UnplacedProcesses = append(a.UnplacedProcesses, keyed(x.asked(asked{reason: reason}), float64(n)))

@@ -15,7 +15,7 @@ func asking(s *snapshot.Snapshot) Attribution {
 			{Name: "proc", Faults: []Fault{{"denied", 4}}},
 			{Name: "api", Requests: 2, Faults: []Fault{{"denied", 2}}},
 		},
-		Cluster:  &Cluster{Pods: 5, Holdings: 4, Strays: 1, Unseen: 7, Connections: 2},
+		Cluster:  &Cluster{Pods: 5, Holdings: 4, Strays: 1, Unseen: 7, Connections: 2, Rejected: 8},
 		Unplaced: map[string]int{"its number is not in /proc": 3},
 		Clamps:   map[string]uint64{"gpu.workload.busy.time": 6},
 		Folded:   9,
@@ -43,12 +43,12 @@ func TestAttribution(t *testing.T) {
 		"unplaced": {a.UnplacedProcesses, map[string]float64{`gpumeter_reason="its number is not in /proc"`: 3}},
 		"clamps":   {e.RemainderClamps, map[string]float64{`gpumeter_metric="gpu.workload.busy.time"`: 6}},
 		"single": {
-			[]metric.Keyed{{Value: a.Pods}, {Value: a.Holdings}, {Value: a.Strays}, {Value: a.UnseenPods}, {Value: a.Connections}, {Value: e.OverflowWorkloads}, {Value: e.UnobservedTime}},
+			[]metric.Keyed{{Value: a.Pods}, {Value: a.Holdings}, {Value: a.Strays}, {Value: a.UnseenPods}, {Value: a.Connections}, {Value: a.RejectedEntries}, {Value: e.OverflowWorkloads}, {Value: e.UnobservedTime}},
 			nil,
 		},
 	} {
 		if name == "single" {
-			for i, want := range []float64{5, 4, 1, 7, 2, 9, 700} {
+			for i, want := range []float64{5, 4, 1, 7, 2, 8, 9, 700} {
 				if n, ok := c.got[i].Value.Get(); !ok || n != want {
 					t.Errorf("number %d is %v, %v; want %v", i, n, ok, want)
 				}

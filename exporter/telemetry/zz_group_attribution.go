@@ -30,6 +30,8 @@ type Attribution struct {
 	Strays metric.Value
 	// UnseenPods is gpumeter.attribution.unseen.pods in {pod}: Pods that were given devices and had ended before they could be seen, as far as the kubelet's checkpoint tells.
 	UnseenPods metric.Value
+	// RejectedEntries is gpumeter.attribution.rejected.entries in {entry}: Names, labels, owners and devices of no sense in what the cluster told, each left out.
+	RejectedEntries metric.Value
 	// UnplacedProcesses is gpumeter.attribution.unplaced.processes in {process}: Processes on the devices of which nobody knows whose they are, by reason.
 	// By gpumeter.reason.
 	UnplacedProcesses []metric.Keyed

@@ -104,6 +104,17 @@ var SelfFamilies = []Family[Self]{
 	},
 	{
 		Desc: &metric.Desc{
+			Name: "gpumeter.attribution.rejected.entries", Prom: "gpumeter_attribution_rejected_entries_total", Unit: "{entry}", PromUnit: "",
+			Help: "Names, labels, owners and devices of no sense in what the cluster told, each left out.",
+			Kind: metric.KindCounter, Scope: "self", Group: "attribution", Sources: []string{"self"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Self) *metric.Value{
+			func(x *Self) *metric.Value { return &x.Attribution.RejectedEntries },
+		},
+	},
+	{
+		Desc: &metric.Desc{
 			Name: "gpumeter.attribution.unplaced.processes", Prom: "gpumeter_attribution_unplaced_processes", Unit: "{process}", PromUnit: "",
 			Help: "Processes on the devices of which nobody knows whose they are, by reason.",
 			Kind: metric.KindUpDownCounter, Scope: "self", Group: "attribution", Sources: []string{"self"},

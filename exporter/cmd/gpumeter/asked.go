@@ -36,6 +36,7 @@ func tellOfPods(pods *kubernetes.Client, s *snapshot.Snapshot, out *self.Attribu
 	_, known, _ := pods.Pods()
 	out.Cluster = &self.Cluster{
 		Pods: known, Holdings: len(held.All()), Strays: len(strays(pods, s.Devices)), Unseen: counts.Unseen, Connections: counts.Connections,
+		Rejected: counts.Rejected,
 	}
 }
 
