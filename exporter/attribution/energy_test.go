@@ -160,3 +160,28 @@ func TestAtRest(t *testing.T) {
 		t.Errorf("%v W, though all parts rest", rest())
 	}
 }
+
+// The method that is told is that of the last picture, also of a workload whose labels are frozen, and
+// stays while the device does not answer.
+func TestTheMethodFollows(t *testing.T) {
+	r := newRig(t, 1, Config{Hold: -1})
+	told := func(what, method string) {
+		t.Helper()
+		if got := r.method(`"a"`); got != method {
+			t.Errorf("%s: %q, want %q", what, got, method)
+		}
+	}
+	r.claim("a", 0, "", 0.5)
+	r.picture(0)
+	r.picture(time.Minute)
+	told("alone", "sole_owner")
+	r.claim("b", 0, "", 0.5)
+	r.picture(time.Minute)
+	told("with another", "unattributed")
+	r.whose[1], r.gpus[0].procs[1] = pod("a"), &rigProc{sampled: true}
+	r.picture(time.Minute)
+	told("and processes are sampled", "process_time")
+	r.gpus[0].quiet = true
+	r.picture(time.Minute)
+	told("while the device is silent", "process_time")
+}
