@@ -35,6 +35,8 @@ type Node struct {
 	SlurmJobMapping string        `name:"slurm.job-mapping-dir" placeholder:"DIR" help:"Where Slurm's prolog writes which job has which GPU: a file for each GPU's index, with the jobs' numbers in it."`
 	Kubernetes      Kubernetes    `embed:"" prefix:"kubernetes."`
 	SeriesLimit     int           `default:"1000" help:"Tell of at most this many workloads; those beyond are told as one."`
+	WorkloadHold    time.Duration `default:"30s" help:"Tell what a workload has used as 0 for this long after it was first seen: two scrape intervals, so that increase() misses nothing of it."`
+	WorkloadKeep    time.Duration `default:"10m" help:"Keep the counters of a workload for this long after its end: longer than a scrape interval."`
 	ReadTimeout     time.Duration `default:"2s" help:"Leave out a device that has not answered after this long."`
 	RelistInterval  time.Duration `default:"30s" help:"List the devices again this often, to find those that came or are back."`
 	RetryInterval   time.Duration `default:"30s" help:"Try a driver that is not there, or fails, again this often; for a device that is lost, and stays so, ever less often."`

@@ -155,12 +155,14 @@ func TestBadFiles(t *testing.T) {
 
 func TestBadFlags(t *testing.T) {
 	for arg, want := range map[string]string{
-		"--max-ag=1s":        `unknown flag --max-ag, did you mean "--max-age"?`,
-		"--max-age=soon":     "--max-age",
-		"--max-age=0s":       "--max-age: 0s is not above zero",
-		"--log.level=loud":   "--log.level must be one of",
-		"severs":             "unexpected argument severs",
-		"--read-timeout=-1s": "--read-timeout: -1s is not above zero",
+		"--max-ag=1s":         `unknown flag --max-ag, did you mean "--max-age"?`,
+		"--max-age=soon":      "--max-age",
+		"--max-age=0s":        "--max-age: 0s is not above zero",
+		"--log.level=loud":    "--log.level must be one of",
+		"severs":              "unexpected argument severs",
+		"--read-timeout=-1s":  "--read-timeout: -1s is not above zero",
+		"--workload-hold=0s":  "--workload-hold: 0s is not above zero",
+		"--workload-keep=-1s": "--workload-keep: -1s is not above zero",
 	} {
 		if _, _, err := Parse([]string{arg}, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", arg, err, want)

@@ -105,7 +105,9 @@ func (c *Config) check() error {
 		value time.Duration
 	}{{"--max-age", s.MaxAge}, {"--read-timeout", s.ReadTimeout}, {"--read-timeout", c.Once.ReadTimeout},
 		{"--relist-interval", s.RelistInterval}, {"--retry-interval", s.RetryInterval},
-		{"--relist-interval", c.Once.RelistInterval}, {"--retry-interval", c.Once.RetryInterval}} {
+		{"--relist-interval", c.Once.RelistInterval}, {"--retry-interval", c.Once.RetryInterval},
+		{"--workload-hold", s.WorkloadHold}, {"--workload-keep", s.WorkloadKeep},
+		{"--workload-hold", c.Once.WorkloadHold}, {"--workload-keep", c.Once.WorkloadKeep}} {
 		if d.value <= 0 {
 			faults = append(faults, fmt.Errorf("%s: %v is not above zero", d.flag, d.value))
 		}

@@ -34,7 +34,8 @@ type witnesses struct {
 // newAttributor says whose work is on the devices.
 func newAttributor(c config.Node, who witnesses, log *slog.Logger) *attribution.Attributor {
 	return attribution.New(attribution.Config{
-		Claims: who.claims, Place: who.place, Limit: c.SeriesLimit, Join: c.Labels == "join", Logger: log,
+		Claims: who.claims, Place: who.place, Hold: c.WorkloadHold, Keep: c.WorkloadKeep, Limit: c.SeriesLimit,
+		Join: c.Labels == "join", Logger: log,
 	})
 }
 
