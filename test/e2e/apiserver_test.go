@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -36,9 +37,13 @@ type object struct {
 	Kind       string         `json:"kind"`
 	APIVersion string         `json:"apiVersion"`
 	Metadata   map[string]any `json:"metadata"`
+	Status     map[string]any `json:"status,omitempty"` // as a kubelet tells it
 }
 
 func (o object) name() string { return fmt.Sprint(o.Metadata["name"]) }
+
+// ended says whether a pod is one that the list we ask for leaves out.
+func (o object) ended() bool { return o.Status["phase"] == "Succeeded" || o.Status["phase"] == "Failed" }
 
 // cluster is an API server that tells of a node and its pods what files say at that time.
 type cluster struct {
@@ -46,10 +51,11 @@ type cluster struct {
 	asked *asked
 }
 
-// serveCluster starts one over TLS: `cluster DIR` tells the metadata of the pods in DIR/pods.json and of
-// the node in DIR/node.json to who shows its token, and puts its address, its authority and the token
-// into CLUSTER, CLUSTER_CA and CLUSTER_TOKEN; it is the HTTPS port of a kubelet too. With DIR/mode it is
-// denied (all is forbidden) or away.
+// serveCluster starts one over TLS: `cluster DIR` tells the metadata of the pods in DIR/pods.json, of
+// the node in DIR/node.json and the ResourceSlices in DIR/slices.json, if any, to who shows its token, and
+// puts its address, its authority and the token into CLUSTER, CLUSTER_CA and CLUSTER_TOKEN; it is the HTTPS
+// port of a kubelet too, which alone tells the phase that a pod has beside its metadata. With DIR/mode
+// it is denied (all is forbidden) or away.
 func serveCluster(ts *testscript.TestScript, _ bool, args []string) {
 	c := cluster{dir: ts.MkAbs(args[0]), asked: ts.Value("asked").(*asked)}
 	server := httptest.NewUnstartedServer(c)
@@ -82,10 +88,17 @@ func (c cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/api/v1/nodes/node-1":
 		var node map[string]any
 		c.read("node.json", &node)
-		reply(w, object{"PartialObjectMetadata", "meta.k8s.io/v1", node})
+		reply(w, object{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1", Metadata: node})
 	case r.URL.Path == "/pods": // a kubelet's
 		pods, _ := c.pods()
 		reply(w, map[string]any{"kind": "PodList", "apiVersion": "v1", "items": pods})
+	case r.URL.Path == "/apis/resource.k8s.io/v1/resourceslices" && r.URL.Query().Get("fieldSelector") == "spec.nodeName=node-1":
+		var all []any
+		if c.read("slices.json", &all) == nil {
+			refuse(w, http.StatusNotFound, "NotFound")
+			return
+		}
+		reply(w, map[string]any{"kind": "ResourceSliceList", "apiVersion": "resource.k8s.io/v1", "items": all})
 	case r.URL.Path != "/api/v1/pods" || !strings.HasPrefix(r.URL.Query().Get("fieldSelector"), "spec.nodeName=node-1,"):
 		refuse(w, http.StatusNotFound, "NotFound")
 	case r.URL.Query().Has("watch") && r.URL.Query().Get("resourceVersion") != listed:
@@ -94,6 +107,7 @@ func (c cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.watch(w, r)
 	default:
 		pods, _ := c.pods()
+		pods = slices.DeleteFunc(pods, object.ended)
 		list := map[string]any{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": map[string]string{"resourceVersion": listed}, "items": pods}
 		reply(w, list)
 	}
@@ -114,7 +128,7 @@ func (c cluster) watch(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		now := map[string]object{}
-		for _, p := range pods {
+		for _, p := range slices.DeleteFunc(pods, object.ended) {
 			now[p.name()] = p
 			version++
 			p.Metadata["resourceVersion"] = fmt.Sprint(version)
@@ -134,7 +148,12 @@ func (c cluster) pods() (out []object, text []byte) {
 	var all []map[string]any
 	text = c.read("pods.json", &all)
 	for _, m := range all {
-		out = append(out, object{"PartialObjectMetadata", "meta.k8s.io/v1", m})
+		p := object{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1", Metadata: m}
+		if phase, told := m["phase"]; told {
+			p.Status = map[string]any{"phase": phase}
+			delete(m, "phase")
+		}
+		out = append(out, p)
 	}
 	return out, text
 }

@@ -43,14 +43,36 @@ func (k kubelet) GetAllocatableResources(context.Context, *podresources.Allocata
 }
 
 // serveKubelet starts one: `kubelet DIR` answers with what is in DIR/list.json, offers what is in
-// DIR/offers.json, has DIR/checkpoint.json, and puts its directory in $KUBELET.
+// DIR/offers.json, has DIR/checkpoint.json, and puts its directory in $KUBELET. `kubelet stop` ends it,
+// and `kubelet start` starts it again at the same place.
 func serveKubelet(t *testing.T) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
-		dir, stop, err := startKubelet(t, kubelet{dir: ts.MkAbs(args[0]), asked: ts.Value("asked").(*asked)})
+		was := ts.Value("kubelet").(*running)
+		switch args[0] {
+		case "stop":
+			was.stop()
+			return
+		case "start":
+			stop, err := listen(was.kubelet, was.at)
+			ts.Check(err)
+			was.stop = stop
+			ts.Defer(stop)
+			return
+		}
+		k := kubelet{dir: ts.MkAbs(args[0]), asked: ts.Value("asked").(*asked)}
+		dir, stop, err := startKubelet(t, k)
 		ts.Check(err)
 		ts.Defer(stop)
 		ts.Setenv("KUBELET", dir)
+		*was = running{k, dir, stop}
 	}
+}
+
+// running is the kubelet of a story.
+type running struct {
+	kubelet
+	at   string
+	stop func()
 }
 
 // startKubelet starts one that answers as the files of a directory say, and returns its own.
@@ -67,12 +89,18 @@ func startKubelet(t testing.TB, k kubelet) (dir string, stop func(), err error) 
 	if err != nil {
 		return "", nil, err
 	}
+	stop, err = listen(k, dir)
+	return dir, stop, err
+}
+
+// listen serves one on the socket of its directory, which is made anew.
+func listen(k kubelet, dir string) (stop func(), err error) {
 	l, err := net.Listen("unix", filepath.Join(dir, "pod-resources", "kubelet.sock"))
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	server := grpc.NewServer()
 	podresources.RegisterPodResourcesListerServer(server, k)
 	go func() { _ = server.Serve(l) }()
-	return dir, server.Stop, nil
+	return server.Stop, nil
 }

@@ -29,7 +29,7 @@ import (
 //	scraping URL          scrapes one time after the other from now on, until
 //	scraped               wants all of them answered with 200
 //
-//	kubelet DIR           starts one: see serveKubelet
+//	kubelet DIR           starts one, which stop and start end and start again: see serveKubelet
 //	cluster DIR           starts an API server: see serveCluster
 //	asked NAME            puts into the variable NAME how often these were asked so far
 //
@@ -46,7 +46,7 @@ func TestStories(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", filepath.Dir(binary)+":"+e.Getenv("PATH"))
 			e.Setenv("GPUMETER_HOST_SYS", filepath.Join(e.WorkDir, "sys")) // nothing of this machine is expected
-			e.Values["scraper"], e.Values["asked"] = new(scraper), new(asked)
+			e.Values["scraper"], e.Values["asked"], e.Values["kubelet"] = new(scraper), new(asked), new(running)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
