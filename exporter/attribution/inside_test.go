@@ -82,6 +82,22 @@ func TestJobInPodIsDescribed(t *testing.T) {
 	}
 }
 
+// On gauges a job in a pod has six labels: with those of a partition, and of its metrics, that makes fourteen.
+func TestJobInPodIsShortOnGauges(t *testing.T) {
+	w := Workload{
+		Type: telemetry.WorkloadTypeSlurm, Namespace: "hpc", Pod: "a", Container: "slurmd", Kind: "NodeSet", Name: "slurm",
+		Job: "7", User: "ada", Account: "physics", Partition: "gpu",
+	}
+	of := telemetry.PartitionAttributes{PartitionUUID: "MIG-0", PartitionID: "1/0", PartitionProfile: "1g.10gb"}.Labels()
+	want := of.Text() + `,k8s_namespace_name="hpc",k8s_pod_name="a",slurm_job_id="7",slurm_user="ada",slurm_account="physics",slurm_partition="gpu"`
+	if got := New(Config{}).join(of, &w).Text(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := len(w.ownerLabels(gpu0).Pairs()); got != 10 {
+		t.Errorf("the owner's info has %d labels, want the GPU's and all nine of the owner", got)
+	}
+}
+
 // What processes in the pod take, in the job's control group or not, is the job's.
 func TestProcessesOfAJobInAPod(t *testing.T) {
 	n := newNode(t, Config{Hold: -1, Place: func(pid int64) (Workload, string, bool) {

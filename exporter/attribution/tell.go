@@ -77,9 +77,19 @@ type both struct {
 
 // join makes the labels of a thing and its owner once, and keeps them while they are used.
 func (a *Attributor) join(l *metric.Labels, w *Workload) *metric.Labels {
-	return a.labels(joined{labels: l, workload: *w}, func() *metric.Labels {
-		return metric.NewLabels(append(slices.Clone(l.Pairs()), w.ownerLabels(Thing{}).Pairs()...)...)
+	short := w.short()
+	return a.labels(joined{labels: l, workload: short}, func() *metric.Labels {
+		return metric.NewLabels(append(slices.Clone(l.Pairs()), short.ownerLabels(Thing{}).Pairs()...)...)
 	})
+}
+
+// short is what of a workload stands on gauges: of a job in a pod not the container, nor what made the pod,
+// which the owner's info has. With all of it a series of a partition would have more than 14 labels.
+func (w Workload) short() Workload {
+	if w.Job != "" {
+		w.Container, w.Kind, w.Name = "", "", ""
+	}
+	return w
 }
 
 func (a *Attributor) labels(k joined, make func() *metric.Labels) *metric.Labels {

@@ -3,6 +3,8 @@
 package expose
 
 import (
+	"strings"
+
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
@@ -131,12 +133,12 @@ type walker struct {
 	v     Visitor
 	index int
 	begun bool
-	owned bool // the family is of gauges, which bear the owner's labels
+	owned bool // the family is of gauges, which bear the owner's labels; infos have many of their own, which stay when the owner goes
 }
 
 func (w *walker) begin(d *metric.Desc) {
 	w.begun = false
-	w.owned = d.Kind == metric.KindGauge || d.Kind == metric.KindUpDownCounter
+	w.owned = (d.Kind == metric.KindGauge || d.Kind == metric.KindUpDownCounter) && !strings.HasSuffix(d.Name, ".info")
 }
 
 // labels are those the family's series of a device carry.
