@@ -118,8 +118,8 @@ func parts[T any](w *walker, s *snapshot.Snapshot, families []telemetry.Family[T
 			all := of(&d.Read)
 			for k := range all {
 				at := Labels{Thing: w.labels(d), Part: all[k].Labels}
-				if w.owned && all[k].Owned != nil {
-					at.Part = all[k].Owned
+				if w.owned && all[k].Owned != nil { // also where the same one owns the device: its labels stand once
+					at = Labels{Thing: d.Labels, Part: all[k].Owned}
 				}
 				walk(w, &families[i], &all[k].Read, at)
 			}

@@ -47,6 +47,6 @@ func describe[T any](all []*metric.Desc, families []Family[T]) []*metric.Desc {
 // process of a device, or a workload.
 type Part[T any] struct {
 	Labels *metric.Labels // its own; those of the whole it is a part of come before them
-	Owned  *metric.Labels // the same and who owns it, where it is not owned with the whole; on its gauges
+	Owned  *metric.Labels // the same and who owns it, told on its gauges instead of who owns the whole
 	Read   T
 }
