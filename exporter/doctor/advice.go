@@ -9,6 +9,7 @@ import (
 const (
 	NotSeen = "its number is not in /proc"
 	NotRead = "/proc may not be read"
+	Hanging = "/proc does not answer"
 	NoSense = "what /proc says of it makes no sense"
 	NoPod   = "its pod is not known"
 	OfSlurm = "it is Slurm's own"
@@ -18,6 +19,7 @@ const (
 var processAdvice = map[string]string{
 	NotSeen: "the driver's processes are not in this /proc: mount the host's and say where with --host.proc, or run in the host's PID namespace (hostPID: true)",
 	NotRead: "the host's /proc may not be read: run as uid 0, and mount it without hidepid",
+	Hanging: "the host's /proc does not answer: the kernel is in trouble; see its log for tasks that hang",
 	NoPod:   "processes of pods are seen whose names nobody tells: mount the kubelet's directory (--kubernetes.kubelet-dir) and give one source of pod metadata",
 }
 
@@ -60,7 +62,7 @@ var kubernetesAdvice = map[cause]string{
 	{kubernetes.KubeletHTTPS, kubernetes.Denied}:      "the kubelet does not let us ask for its pods: grant get on nodes/pods (before Kubernetes 1.33 nodes/proxy)",
 	{kubernetes.APIServer, kubernetes.Unset}:          "the API server is not asked: run in a pod with --kubernetes.node set to spec.nodeName, or give its address",
 	{kubernetes.APIServer, kubernetes.Denied}:         "the API server does not tell of pods: grant list and watch on pods",
-	{kubernetes.Slices, kubernetes.Denied}:            "the API server does not tell what DRA's devices are: grant list and watch on resourceslices of resource.k8s.io",
+	{kubernetes.Slices, kubernetes.Denied}:            "the API server does not tell what DRA's devices are: grant list on resourceslices of resource.k8s.io",
 	{kubernetes.NodeFacts, kubernetes.Denied}:         "the API server does not tell what this node is: grant get on nodes",
 }
 

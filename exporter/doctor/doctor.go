@@ -152,7 +152,9 @@ func (r *Report) part(e *attribution.Explanation) Part {
 		if u.Workload.Type == telemetry.WorkloadTypeUnattributed {
 			one.Why = u.How
 			lost++
-			r.advise(processAdvice[u.How])
+			if u.How != NotSeen || !slices.ContainsFunc(e.Uses, func(u attribution.Use) bool { return u.Workload.Type != telemetry.WorkloadTypeUnattributed }) {
+				r.advise(processAdvice[u.How]) // one that has ended meanwhile is not seen either
+			}
 		} else {
 			one.Who, one.How = u.Workload.String(), u.How
 		}

@@ -79,6 +79,11 @@ func TestReportSaysWhoseAndWhyNot(t *testing.T) {
 			[]string{"process 501: not known, its number is not in /proc", "1 process on it could not be placed", "What to change:\n 1. the driver's processes are not in this /proc: mount the host's"},
 			[]string{"Nothing needs"},
 		},
+		"one of several processes has ended meanwhile": {
+			Facts{Explained: explained(telemetry.SharingNone, nil, true, use(lost, NotSeen, value(0)), use(train, "cgroup of the container", value(1)))},
+			[]string{"process 501: not known, its number is not in /proc", "Nothing needs to be changed."},
+			nil,
+		},
 		"a metric the device has not": {Facts{}, []string{"absent, not supported: gpu.energy\n"}, []string{"gpu.power.draw", "not read"}},
 		"attribution is off":          {Facts{Off: true}, []string{"1. nobody is asked whose work it is: leave out --attribution=none"}, nil},
 		"a stray": {

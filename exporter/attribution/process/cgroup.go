@@ -51,7 +51,8 @@ func (p *Place) outranksUnit() bool {
 }
 
 // path goes through a path from the root: what is nested deeper is closer to the process, so the last
-// pod counts, and the last container outside pods.
+// pod counts, and the last container outside pods. Below his own slice a user makes what groups he likes:
+// what is called a job or a pod there is none.
 func (p *Place) path(path string) {
 	slurm := false
 	for path != "" {
@@ -61,7 +62,7 @@ func (p *Place) path(path string) {
 		case s == "":
 		case slurm:
 			p.slurm(s)
-		case s == "slurm" || strings.HasSuffix(s, "slurmstepd.scope") || strings.HasPrefix(s, "slurm_"):
+		case p.User == "" && ofSlurm(s):
 			slurm = true
 			// A pod around it is where the job runs; any other runtime is the node's, not the job's.
 			if *p = (Place{Pod: p.Pod, Container: p.Container, Runtime: p.Runtime}); p.Pod == "" {
@@ -78,14 +79,24 @@ func (p *Place) path(path string) {
 	}
 }
 
-// slurm reads a segment below Slurm's own.
+// ofSlurm says whether a segment is that below which Slurm has its jobs.
+func ofSlurm(s string) bool {
+	return s == "slurm" || strings.HasSuffix(s, "slurmstepd.scope") ||
+		strings.HasPrefix(s, "slurm_") && !strings.HasSuffix(s, ".service") && !strings.HasSuffix(s, ".slice")
+}
+
+// slurm reads a segment below Slurm's own. What the job makes below its own group is its own.
 func (p *Place) slurm(s string) {
 	word, rest, _ := strings.Cut(s, "_")
 	switch {
 	case word == "job" && isNumber(rest):
-		p.Job = rest
+		if p.Job == "" && p.SLUID == "" {
+			p.Job = rest
+		}
 	case word == "step":
-		p.Step = rest
+		if p.Step == "" {
+			p.Step = rest
+		}
 	case word == "uid" && isNumber(rest):
 		p.User = rest
 	case s == "slurm" && p.Step != "":
@@ -121,7 +132,7 @@ func isSLUID(s string) bool {
 
 // id reads a segment that is long enough to hold a pod's or a container's id, or both.
 func (p *Place) id(s string) {
-	if uid := podUID(s); uid != "" {
+	if uid := podUID(s); uid != "" && p.User == "" {
 		*p = Place{Pod: uid, User: p.User} // a container around it is that of the node, as kind has it
 	}
 	at := containerID(s)

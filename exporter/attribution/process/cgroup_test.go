@@ -73,6 +73,12 @@ func TestParse(t *testing.T) {
 		"9:freezer:/slurm_vm/uid_65534/job_4 (deleted)\n2:cpuset:/":                                                            {Job: "4", User: "65534"},
 		"0::/system.slice/slurmstepd.scope/job_x/step_0/user/task_0":                                                           {Step: "0"},
 		"0::/system.slice/slurmstepd.scope/job_12345678901/step_0":                                                             {Step: "0"},
+		// what users make below their own slices, and jobs below their groups
+		"0::/user.slice/user-1000.slice/user@1000.service/slurm/job_99/step_0":                                                                          {User: "1000"},
+		"0::/user.slice/user-1000.slice/user@1000.service/slurmstepd.scope/job_99/step_0":                                                               {User: "1000"},
+		"0::/user.slice/user-1000.slice/user@1000.service/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope": {Container: cid, Runtime: "containerd", User: "1000"},
+		"0::/system.slice/slurmstepd.scope/job_30214/step_0/user/task_0/job_99/step_7":                                                                  {Job: "30214", Step: "0"},
+		"0::/system.slice/slurm_exporter.service":                                                                                                       {Unit: "slurm_exporter.service"},
 		// what means nothing
 		"": {}, "nonsense": {}, "0:": {}, "::": {}, "0::/podium/podcast": {}, "0::/pod" + strings.Repeat("g", 36): {},
 		"0::/" + strings.Repeat("a", 65): {}, "0::/system.slice/slurmstepd.scope/sILOU000000000/step_0": {Step: "0"},

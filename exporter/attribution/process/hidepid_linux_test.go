@@ -24,7 +24,7 @@ func TestHidePID(t *testing.T) {
 		go func() { // the thread ends with it, so that the others stay who and where they are
 			runtime.LockOSThread()
 			said <- asNobody(dir, option, func() error {
-				_, err := (&Locator{Proc: dir}).Locate(1)
+				_, err := (&Locator{Proc: dir}).locate(1) // on this thread
 				return err
 			})
 		}()

@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ type Locator struct {
 	reading map[int64]*reading[string] // the jobs of environments being read
 	counts  map[string]uint64
 	names   names
+
+	locating map[int64]*reading[Process] // that have not answered yet
 }
 
 // Process is what the host's /proc tells of one.
@@ -50,6 +53,8 @@ var (
 	ErrHidden = errors.New("other users' processes are hidden")
 	// ErrDenied is that what it tells may not be read.
 	ErrDenied = errors.New("may not be read")
+	// ErrHanging is that what it tells does not come.
+	ErrHanging = errors.New("does not answer")
 	// ErrMalformed is that what it tells is not as the kernel writes it.
 	ErrMalformed = errors.New("not as the kernel writes it")
 )
@@ -58,14 +63,14 @@ var (
 var reasons = [...]struct {
 	err  error
 	word string
-}{{ErrHidden, "hidden"}, {ErrGone, "gone"}, {ErrDenied, "denied"}, {ErrMalformed, "malformed"}}
+}{{ErrHidden, "hidden"}, {ErrGone, "gone"}, {ErrDenied, "denied"}, {ErrHanging, "hanging"}, {ErrMalformed, "malformed"}}
 
 // environ is the word of Counts for an environment that could not be read, so that a job has no number.
 const environ = "environ"
 
 // Locate returns what is known of a process of the host. Its errors are those above.
 func (l *Locator) Locate(pid int64) (Process, error) {
-	p, err := l.locate(pid)
+	p, err := l.within(pid)
 	for _, r := range reasons {
 		if errors.Is(err, r.err) {
 			l.count(r.word)
@@ -75,7 +80,7 @@ func (l *Locator) Locate(pid int64) (Process, error) {
 	return p, err
 }
 
-// Counts are how often a process could not be placed, by reason: gone, hidden, denied, malformed; and
+// Counts are how often a process could not be placed, by reason: gone, hidden, denied, hanging, malformed; and
 // environ, where a job's number could not be read from its environment. A process that ends between the
 // driver's telling of it and the look is gone, and no fault.
 func (l *Locator) Counts() map[string]uint64 {
@@ -96,6 +101,36 @@ func (l *Locator) count(reason string) {
 		l.counts = map[string]uint64{}
 	}
 	l.counts[reason]++
+}
+
+// patience is for how long what one process tells is waited for: a kernel that is in trouble may let its
+// readers wait for ever, and a scrape must not. Of several that hang each is waited for a little less.
+const patience = 250 * time.Millisecond
+
+// within locates a process, and waits no longer than is sensible.
+func (l *Locator) within(pid int64) (Process, error) {
+	l.mu.Lock()
+	r := l.locating[pid]
+	if r == nil { // while one waits, no other is begun
+		r = begin(func() (Process, error) {
+			p, err := l.locate(pid)
+			l.mu.Lock()
+			delete(l.locating, pid)
+			l.mu.Unlock()
+			return p, err
+		})
+		if l.locating == nil {
+			l.locating = map[int64]*reading[Process]{}
+		}
+		l.locating[pid] = r
+	}
+	wait := patience / time.Duration(len(l.locating))
+	l.mu.Unlock()
+	p, err := r.within(wait)
+	if errors.Is(err, errHangs) {
+		return Process{}, fmt.Errorf("process %d: %w", pid, ErrHanging)
+	}
+	return p, err
 }
 
 func (l *Locator) locate(pid int64) (Process, error) {

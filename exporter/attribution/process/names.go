@@ -18,7 +18,7 @@ type reading[T any] struct {
 	err   error
 }
 
-var errHangs = errors.New("does not answer")
+var errHangs = errors.New("has not answered")
 
 func begin[T any](read func() (T, error)) *reading[T] {
 	r := &reading[T]{begun: time.Now(), done: make(chan struct{})}
