@@ -66,12 +66,12 @@ func open(all []event) (watches []event) {
 func (c *cluster) lists(t *testing.T) float64 {
 	t.Helper()
 	config := *c.config
-	config.CAFile = kubeletDir + "/pki/kubelet.crt"
+	config.CAFile = kubeletCA
 	client, err := rest.HTTPClientFor(&config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubelet := exporter{url: "https://" + address + ":10250", client: client}
+	kubelet := exporter{url: kubeletURL, client: client}
 	page, err := kubelet.get(t.Context(), "/metrics")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,10 +22,13 @@ import (
 const (
 	nodeName = "node-1"
 	apiURL   = "https://" + address + ":6443"
+	// A kubelet signs a certificate for its node's name, and not for its address.
+	kubeletURL = "https://" + nodeName + ":10250"
 	// The room's own directories stand where nodes have them.
 	kubeletDir = "/var/lib/kubelet"
 	roomDir    = "/run/room"
-	apiCA      = roomDir + "/api/apiserver.crt" // the server signs its own certificate
+	apiCA      = roomDir + "/api/apiserver.crt"  // the server signs its own certificate
+	kubeletCA  = kubeletDir + "/pki/kubelet.crt" // and so does the kubelet
 	auditLog   = roomDir + "/audit.log"
 )
 
@@ -45,10 +49,7 @@ func startCluster(t *testing.T) *cluster {
 	c.containerd = c.runtime(t)
 	c.kubelet = c.node(t)
 	t.Cleanup(func() {
-		for _, d := range []*daemon{c.kubelet, c.containerd, c.api, c.etcd} {
-			if err := d.stop(); err != nil {
-				t.Logf("%s: %v", d.name, err) // how it ends is not our business
-			}
+		for _, d := range []*daemon{c.kubelet, c.containerd, c.api, c.etcd} { // they end with the room
 			if t.Failed() {
 				t.Logf("%s said last:\n%s", d.name, d.tail())
 			}
@@ -66,26 +67,35 @@ func startCluster(t *testing.T) *cluster {
 		c.admin = client
 		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	})
-	c.kubelet.start(t)
-	c.nodeReady(t)
+	c.startKubelet(t)
 	return c
 }
 
-// nodeReady waits for the kubelet to say that it takes pods.
-func (c *cluster) nodeReady(t *testing.T) {
+// startKubelet starts it and waits until it says that it takes pods.
+func (c *cluster) startKubelet(t *testing.T) {
 	t.Helper()
+	began := time.Now().Truncate(time.Second) // as Kubernetes tells times
+	c.kubelet.start(t)
 	await(t, "the node", func(ctx context.Context) error {
 		node, err := c.admin.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		for _, is := range node.Status.Conditions {
-			if is.Type == corev1.NodeReady && is.Status == corev1.ConditionTrue {
+			if is.Type == corev1.NodeReady && is.Status == corev1.ConditionTrue && is.LastHeartbeatTime.After(began) {
 				return nil
 			}
 		}
 		return fmt.Errorf("not ready: %+v", node.Status.Conditions)
 	})
+}
+
+// stopKubelet has it end as a service is stopped.
+func (c *cluster) stopKubelet(t *testing.T) {
+	t.Helper()
+	if err := c.kubelet.stop(); err != nil {
+		t.Fatalf("kubelet: %v\n%s", err, c.kubelet.tail())
+	}
 }
 
 func (c *cluster) daemon(name string, env []string, args ...string) *daemon {

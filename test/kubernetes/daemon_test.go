@@ -64,6 +64,16 @@ func (d *daemon) stop() error {
 	}
 }
 
+// kill ends it at once.
+func (d *daemon) kill(t *testing.T) {
+	t.Helper()
+	if err := d.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-d.end
+	d.cmd = nil
+}
+
 // tail is the end of what it said.
 func (d *daemon) tail() string {
 	text, err := os.ReadFile(d.log)
@@ -85,10 +95,13 @@ func awaitWith(ctx context.Context, t *testing.T, what string, try func(context.
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	last := errors.New("it was not tried")
+	began, last := time.Now(), errors.New("it was not tried")
 	for {
 		err := try(ctx)
 		if err == nil {
+			if took := time.Since(began); took > 5*time.Second {
+				t.Logf("%s took %v; until then %v", what, took.Round(time.Second), last)
+			}
 			return
 		}
 		if ctx.Err() == nil {

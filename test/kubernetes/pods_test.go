@@ -18,12 +18,12 @@ import (
 
 // newPod is one of a single container, main, on the node: nobody schedules here.
 func newPod(namespace, name, does string, needs ...string) *corev1.Pod {
-	never, now := false, int64(0)
+	never, patience := false, int64(1)
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.PodSpec{
 			NodeName: nodeName, HostNetwork: true, RestartPolicy: corev1.RestartPolicyNever,
-			AutomountServiceAccountToken: &never, EnableServiceLinks: &never, TerminationGracePeriodSeconds: &now,
+			AutomountServiceAccountToken: &never, EnableServiceLinks: &never, TerminationGracePeriodSeconds: &patience,
 			Containers: []corev1.Container{{Name: "main", Image: image, ImagePullPolicy: corev1.PullNever, Args: []string{does}}},
 		},
 	}

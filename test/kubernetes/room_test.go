@@ -186,6 +186,13 @@ func furnish() error {
 			return fmt.Errorf("a copy of %s: %w", real, err)
 		}
 	}
+	hosts := filepath.Join("/run", "hosts")
+	if err := os.WriteFile(hosts, []byte("127.0.0.1 localhost\n"+address+" "+nodeName+"\n"), 0o644); err != nil {
+		return err
+	}
+	if err := unix.Mount(hosts, "/etc/hosts", "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("names of hosts: %w", err)
+	}
 	return network()
 }
 

@@ -17,8 +17,8 @@ func (r *room) replicas(t *testing.T) {
 	r.exporter.shows(t,
 		`gpu_owner_info{gpu_uuid="`+uuid(1)+`",gpu_sharing="shared",k8s_pod_name=""} == 1`,
 		`gpu_power_draw_watts{gpu_index="1",k8s_pod_name="",k8s_workload_name=""} > 0`,
-		`gpu_workload_allocated_time_seconds_total{gpu_uuid="`+uuid(1)+`",k8s_pod_name="serve-a"} > 0`,
-		`gpu_workload_allocated_time_seconds_total{gpu_uuid="`+uuid(1)+`",k8s_pod_name="serve-b"} > 0`,
+		`gpu_workload_allocated_time_seconds_total{gpu_uuid="`+uuid(1)+`",k8s_pod_name="serve-a"}`,
+		`gpu_workload_allocated_time_seconds_total{gpu_uuid="`+uuid(1)+`",k8s_pod_name="serve-b"}`,
 		`!gpu_owner_info{gpu_uuid="`+uuid(0)+`",k8s_pod_name!=""}`,
 	)
 }
