@@ -57,8 +57,16 @@ func startCluster(t *testing.T) *cluster {
 	})
 	c.etcd.start(t)
 	c.containerd.start(t)
-	c.api.start(t)
+	c.startAPI(t)
 	importImage(t)
+	c.startKubelet(t)
+	return c
+}
+
+// startAPI starts the API server and waits until it answers.
+func (c *cluster) startAPI(t *testing.T) {
+	t.Helper()
+	c.api.start(t)
 	await(t, "the API server", func(ctx context.Context) error {
 		client, err := kubernetes.NewForConfig(c.config)
 		if err != nil {
@@ -67,8 +75,6 @@ func startCluster(t *testing.T) *cluster {
 		c.admin = client
 		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	})
-	c.startKubelet(t)
-	return c
 }
 
 // startKubelet starts it and waits until it says that it takes pods.

@@ -69,7 +69,7 @@ func (r *room) apiRestart(t *testing.T) {
 	until := r.exporter.always(t, r.keeper(t, "outlives")...)
 	r.api.kill(t)
 	time.Sleep(15 * time.Second)
-	r.api.start(t)
+	r.startAPI(t)
 	until()
 	p := newPod("lab", "later", "sleep", "nvidia.com/gpu")
 	p.Labels = map[string]string{"batch.kubernetes.io/job-name": "new"}

@@ -15,8 +15,9 @@ import (
 const (
 	// lookEvery is how often socket and checkpoint are looked at: what changes there is asked for at once.
 	lookEvery = time.Second
-	// offersEvery is how often the kubelet is asked which ids there are; more often when it restarts.
-	offersEvery = 5 * time.Minute
+	// offersEvery is how often the kubelet is asked which ids there are, and offersSoon how often while
+	// some that are held are not among them: after it has started again plugins are yet to come back.
+	offersEvery, offersSoon = 5 * time.Minute, 15 * time.Second
 	// longestPause between two tries, and that after an answer too large, which costs the kubelet most.
 	longestPause, largePause = 30 * time.Second, 5 * time.Minute
 )
@@ -39,8 +40,10 @@ type poller struct {
 
 	line    *line
 	made    uint64 // connections of the line so far
+	back    recovery
 	offers  map[Ref]int
 	offered time.Time // when offers were asked for
+	lacking bool      // something is held as a share and is not among the offers
 	fails   int       // in a row
 }
 
@@ -162,11 +165,13 @@ func (p *poller) ask(ctx context.Context) ([]Holding, error) {
 	if made := p.line.made.Load(); made != p.made {
 		p.counts.connections.Add(made - p.made)
 		p.made, p.offered = made, time.Time{}
+		p.back.begin(p.latest.Load().list, p.now())
 	}
 	if err != nil {
 		return nil, &Error{PodResources, p.line.why(err), err}
 	}
-	if now := p.now(); p.offered.IsZero() || now.Sub(p.offered) >= offersEvery {
+	now := p.now()
+	if age := now.Sub(p.offered); p.offered.IsZero() || age >= offersEvery || p.lacking && age >= offersSoon {
 		p.offered = now
 		p.askOffers(ctx, lister)
 	}
@@ -176,14 +181,16 @@ func (p *poller) ask(ctx context.Context) ([]Holding, error) {
 	}
 	p.counts.rejected.Add(uint64(a.broken))
 	uids := map[string]bool{}
+	p.lacking = false
 	for _, h := range a.list {
 		uids[h.UID] = true
+		p.lacking = p.lacking || h.Ref.Shared && h.Replicas == 0 && h.Claim == (Claim{})
 		if h.Claim != (Claim{}) {
 			p.wanted(h.Claim)
 		}
 	}
 	p.ledger.listed(uids)
-	return a.list, nil
+	return p.back.restore(a.list, len(answer.GetPodResources()), now), nil
 }
 
 // askOffers asks which ids there are, to know how many share a device. A kubelet before 1.23, or with
@@ -203,6 +210,13 @@ func (p *poller) askOffers(ctx context.Context, lister podresources.PodResources
 		p.log.Debug("kubernetes: which devices there are is read from the checkpoint", "err", err)
 		for resource, ids := range p.ledger.offers {
 			replicas(resource, ids, offers)
+		}
+	}
+	// What is held stays as it was, also while its plugin is away or says that it is ill.
+	for _, h := range p.latest.Load().list {
+		what := Parse(h.Resource, h.ID).whole()
+		if n := p.offers[what]; offers[what] == 0 && n > 0 {
+			offers[what] = n
 		}
 	}
 	p.offers = offers

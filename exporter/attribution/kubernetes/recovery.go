@@ -26,17 +26,26 @@ func (r *recovery) restore(list []Holding, pods int, now time.Time) []Holding {
 	if len(r.before) == 0 {
 		return list
 	}
-	type thing struct {
-		resource, id, pool, share string
+	type thing struct{ resource, id, pool, share string }
+	type holder struct {
+		thing
+		namespace, pod, container string
 	}
-	of := func(h *Holding) thing { return thing{h.Resource, h.ID, h.Claim.Pool, h.Claim.Share} }
-	listed := map[thing]bool{} // to whomever
+	name := func(h *Holding) holder {
+		return holder{thing{h.Resource, h.ID, h.Claim.Pool, h.Claim.Share}, h.Namespace, h.Pod, h.Container}
+	}
+	again := make(map[holder]bool, len(list))
+	given := make(map[thing]*Holding, len(list)) // anew
 	for i := range list {
-		listed[of(&list[i])] = true
+		h := name(&list[i])
+		again[h], given[h.thing] = true, &list[i]
 	}
 	var missing []Holding
 	for i := range r.before {
-		if h := &r.before[i]; !listed[of(h)] {
+		h := &r.before[i]
+		// An id is one container's. A DRA device is one claim's, which several pods may have.
+		other := given[name(h).thing]
+		if !again[name(h)] && (other == nil || h.Claim != Claim{} && other.Claim == h.Claim) {
 			missing = append(missing, *h)
 		}
 	}
