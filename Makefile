@@ -20,6 +20,11 @@ PINS := $(shell cat tools/go.mod tools/go.sum | cksum | cut -d ' ' -f 1)
 PROMTOOL := $(TOOLS)/promtool-$(PINS)
 GOLANGCI := $(TOOLS)/golangci-lint-$(PINS)
 
+# And so are Kubernetes' own programs, of tools/kubernetes.
+KUBE_PINS := $(shell cat tools/kubernetes/go.mod tools/kubernetes/go.sum | cksum | cut -d ' ' -f 1)
+KUBE_APISERVER := $(TOOLS)/kube-apiserver-$(KUBE_PINS)
+KUBELET := $(TOOLS)/kubelet-$(KUBE_PINS)
+
 VERSION := $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null)
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION)) $(if $(REVISION),-X main.revision=$(REVISION))
@@ -29,10 +34,10 @@ TESTFLAGS ?=
 BENCHFLAGS ?=
 ARGS ?=
 
-.PHONY: help generate check fmt vet lint test test-gpu bench fuzz run build
+.PHONY: help generate check fmt vet lint test test-gpu e2e-kubernetes bench fuzz run build
 
 help: ## Say what each target does.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 generate: ## Write every generated file anew from spec/.
 	go generate ./...
@@ -51,12 +56,18 @@ vet: ## Run go vet, with cgo and without.
 
 lint: $(GOLANGCI) ## Run golangci-lint at its pinned version.
 	$(GOLANGCI) run
+	cd test/kubernetes && $(GOLANGCI) run
 
 test: $(PROMTOOL) ## Run all tests with the race detector; needs no GPU.
 	GPUMETER_PROMTOOL=$(PROMTOOL) go test -race $(TESTFLAGS) ./...
 
 test-gpu: build ## On a machine with an NVIDIA GPU: compare every value with nvidia-smi, idle and under load.
 	GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" go test -tags gpu -count=1 -v -timeout 30m -run '^TestGPU$$' ./test/gpu
+
+e2e-kubernetes: build ## As root on Linux: run beside a real kubelet and API server, which are built once (10 minutes).
+	test/kubernetes/prepare $(MAKE) --no-print-directory $(KUBE_APISERVER) $(KUBELET)
+	cd test/kubernetes && GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" GPUMETER_KUBE_APISERVER=$(KUBE_APISERVER) \
+		GPUMETER_KUBELET=$(KUBELET) go test -count=1 -v -timeout 20m $(TESTFLAGS) ./...
 
 bench: ## Run all benchmarks and print one table: each figure, and what others take against it.
 	@go test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./... | tee "$(TMPDIR)/bench.txt" | go run ./test/ratios
@@ -82,3 +93,8 @@ $(PROMTOOL):
 $(GOLANGCI):
 	mkdir -p $(TOOLS)
 	cd tools && go build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(KUBE_APISERVER) $(KUBELET): $(TOOLS)/%-$(KUBE_PINS):
+	mkdir -p $(TOOLS)
+	cd tools/kubernetes && version=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && CGO_ENABLED=0 go build -trimpath \
+		-ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" -o $@ k8s.io/kubernetes/cmd/$*

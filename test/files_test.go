@@ -135,7 +135,7 @@ func checkMachinePaths(t *tree) []string {
 
 var (
 	target   = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]*)\s*:([^=].*)?$`)
-	command  = regexp.MustCompile(`(?:^|[\x60$])\s*make ([a-z][a-z-]*)`)
+	command  = regexp.MustCompile(`(?:^|[\x60$])\s*make ([a-z][a-z0-9-]*)`)
 	swallows = regexp.MustCompile(`\|\|\s*(true|:)(\s|$)|^\s*-[a-z@$]|set \+e`)
 	entry    = regexp.MustCompile(`^- \[(FEATURE|ENHANCEMENT|BUGFIX|CHANGE|SECURITY)\] [a-z/.]+: [A-Za-z].*\.$`)
 )

@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -33,13 +32,15 @@ func asked(t *testing.T) []event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []event
+	return events(text)
+}
+
+// events reads the log. A request that lasts is in it twice, when it was answered and when that ended.
+func events(log []byte) (all []event) {
 	at := map[string]int{}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	lines.Buffer(nil, len(text)+1)
-	for lines.Scan() {
+	for line := range bytes.Lines(log) {
 		var e event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+		if err := json.Unmarshal(line, &e); err != nil {
 			break // it is just being written
 		}
 		if i, known := at[e.AuditID]; known {
@@ -149,4 +150,19 @@ func watchesEnd(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestEvents(t *testing.T) {
+	const log = `{"auditID": "1", "stage": "ResponseComplete", "verb": "list", "objectRef": {"resource": "pods"}}
+{"auditID": "2", "stage": "ResponseStarted", "verb": "watch", "requestURI": "/old"}
+{"auditID": "3", "stage": "ResponseStarted", "verb": "watch", "requestURI": "/new"}
+{"auditID": "2", "stage": "ResponseComplete", "verb": "watch", "requestURI": "/old"}
+{"auditID": "4", "st`
+	all := events([]byte(log))
+	if len(all) != 3 || all[0].ObjectRef.Resource != "pods" {
+		t.Errorf("got %+v", all)
+	}
+	if watches := open(all); len(watches) != 1 || watches[0].RequestURI != "/new" {
+		t.Errorf("open: %+v", watches)
+	}
 }

@@ -80,8 +80,14 @@ func (c *cluster) startAPI(t *testing.T) {
 // startKubelet starts it and waits until it says that it takes pods.
 func (c *cluster) startKubelet(t *testing.T) {
 	t.Helper()
-	began := time.Now().Truncate(time.Second) // as Kubernetes tells times
 	c.kubelet.start(t)
+	c.awaitNode(t)
+}
+
+// awaitNode waits until the kubelet says from now on that it takes pods.
+func (c *cluster) awaitNode(t *testing.T) {
+	t.Helper()
+	began := time.Now().Truncate(time.Second) // as Kubernetes tells times
 	await(t, "the node", func(ctx context.Context) error {
 		node, err := c.admin.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 		if err != nil {
@@ -163,7 +169,7 @@ func (c *cluster) runtime(t *testing.T) *daemon {
 	return c.daemon("containerd", nil, "--config", write(t, roomDir+"/containerd.toml", runtimeConfig))
 }
 
-// kubeletConfig is the kubelet's; the sentence at its end switches features on.
+// kubeletConfig is the kubelet's, in which its Pods API is on or off.
 const kubeletConfig = `
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -179,6 +185,8 @@ makeIPTablesUtilChains: false
 localStorageCapacityIsolation: false
 imageGCHighThresholdPercent: 100
 evictionHard: {memory.available: 1Mi}
+nodeStatusUpdateFrequency: 1s
+nodeStatusReportFrequency: 1s
 featureGates: {PodsAPI: %t}
 `
 

@@ -16,13 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// newPod is one of a single container, main, on the node: nobody schedules here.
+// newPod is one of a single container, main, with a unit of each resource it needs.
 func newPod(namespace, name, does string, needs ...string) *corev1.Pod {
 	never, patience := false, int64(1)
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.PodSpec{
-			NodeName: nodeName, HostNetwork: true, RestartPolicy: corev1.RestartPolicyNever,
+			HostNetwork: true, RestartPolicy: corev1.RestartPolicyNever,
 			AutomountServiceAccountToken: &never, EnableServiceLinks: &never, TerminationGracePeriodSeconds: &patience,
 			Containers: []corev1.Container{{Name: "main", Image: image, ImagePullPolicy: corev1.PullNever, Args: []string{does}}},
 		},
@@ -33,13 +33,14 @@ func newPod(namespace, name, does string, needs ...string) *corev1.Pod {
 	return p
 }
 
-// run makes a pod, waits until it runs, or has ended where it does no more, and has it deleted with the test.
+// run makes a pod, puts it on the node as a scheduler would, waits until it runs, or has ended where it
+// does no more, and has it deleted with the test.
 func (c *cluster) run(t *testing.T, p *corev1.Pod) *corev1.Pod {
 	t.Helper()
 	return c.runWith(t, p, func(*corev1.Pod) error { return nil })
 }
 
-// runWith does more once the pod has a UID, before it can run.
+// runWith does more once the pod has a UID, before it is put on the node.
 func (c *cluster) runWith(t *testing.T, p *corev1.Pod, more func(*corev1.Pod) error) *corev1.Pod {
 	t.Helper()
 	pods := c.admin.CoreV1().Pods(p.Namespace)
@@ -48,7 +49,13 @@ func (c *cluster) runWith(t *testing.T, p *corev1.Pod, more func(*corev1.Pod) er
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.remove(t, made) })
-	if err := more(made); err != nil {
+	err = more(made)
+	if err == nil {
+		err = pods.Bind(t.Context(), &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: nodeName},
+		}, metav1.CreateOptions{})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	want := corev1.PodRunning

@@ -33,7 +33,7 @@ func (e *exporter) always(t *testing.T, expected ...string) (until func()) {
 	}
 }
 
-// holds is what the page shows of a pod of a CronJob that has the first GPU, also while nobody can be asked.
+// holds is what the page shows of a pod of a Job that has the first GPU; last, that no pod has another.
 func holds(pod string) []string {
 	return []string{
 		"gpu_up == 1", `gpu_owner_info{gpu_uuid="` + uuid(0) + `",k8s_pod_name="` + pod + `",k8s_workload_kind="Job",k8s_workload_name="keeper"} == 1`,
@@ -60,20 +60,23 @@ func (r *room) kubeletRestart(t *testing.T) {
 	r.startKubelet(t)
 	time.Sleep(15 * time.Second) // past the first answers of a kubelet that does not know all pods yet
 	until()
-	r.whole.prefer(uuid(1) + "::0")
 	r.run(t, newPod("lab", "after", "sleep", "nvidia.com/gpu"))
 	r.exporter.shows(t, `gpu_workload_allocated_time_seconds_total{gpu_uuid="`+uuid(1)+`",k8s_pod_name="after"}`)
 }
 
+// apiRestart has also the kubelet start again while there is no API server to tell it of its pods.
 func (r *room) apiRestart(t *testing.T) {
 	until := r.exporter.always(t, r.keeper(t, "outlives")...)
 	r.api.kill(t)
+	time.Sleep(5 * time.Second)
+	r.stopKubelet(t)
+	r.kubelet.start(t)
 	time.Sleep(15 * time.Second)
 	r.startAPI(t)
+	r.awaitNode(t)
 	until()
 	p := newPod("lab", "later", "sleep", "nvidia.com/gpu")
 	p.Labels = map[string]string{"batch.kubernetes.io/job-name": "new"}
-	r.whole.prefer(uuid(1) + "::0")
 	r.run(t, p)
 	r.exporter.shows(t, `gpu_workload_allocated_time_seconds_total{gpu_uuid="`+uuid(1)+`",k8s_pod_name="later",k8s_workload_name="new"}`)
 }
@@ -89,11 +92,16 @@ func (r *room) kubeletHTTPS(t *testing.T) {
 // podsAPI has the kubelet tell what pods are on a socket: who asks for nothing else knows, and who
 // watches at the API server ends that.
 func (r *room) podsAPI(t *testing.T) {
+	expected := r.keeper(t, "by-socket")
 	r.configure(t, true)
 	r.stopKubelet(t)
 	r.startKubelet(t)
-	expected := r.keeper(t, "by-socket")
 	e := r.serve(t, r.gpus, 9452, "--kubernetes.pod-metadata", "kubelet")
+	e.shows(t, expected...)
+	p := newPod("lab", "told", "sleep", "nvidia.com/gpu")
+	p.Labels = map[string]string{"batch.kubernetes.io/job-name": "new"}
+	r.run(t, p)
+	expected = append(expected[:len(expected)-1], `gpu_workload_allocated_time_seconds_total{gpu_uuid="`+uuid(1)+`",k8s_pod_name="told",k8s_workload_name="new"}`)
 	e.shows(t, expected...)
 	watchesEnd(t)
 	r.exporter.shows(t, expected...)

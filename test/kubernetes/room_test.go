@@ -67,8 +67,8 @@ func missing() string {
 		}
 	}
 	for _, name := range built {
-		if os.Getenv(name) == "" {
-			return name + " is not set: make e2e-kubernetes sets it"
+		if _, err := os.Stat(os.Getenv(name)); err != nil {
+			return name + ", which make e2e-kubernetes sets: " + err.Error()
 		}
 	}
 	if there, err := filepath.Glob("/sys/fs/cgroup/*/kubepods/cgroup.procs"); err != nil || len(there) > 0 {

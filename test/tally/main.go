@@ -4,6 +4,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -12,11 +13,11 @@ import (
 )
 
 func main() {
-	file := flag.String("summary", "", "also write the closing line to this file")
+	file := flag.String("summary", "", "also write the closing line to this file, together with what another run has counted there")
 	flag.Parse()
-	summary, ok, err := tally(os.Stdin, os.Stdout)
+	n, ok, err := tally(os.Stdin, os.Stdout)
 	if err == nil && *file != "" {
-		err = os.WriteFile(*file, []byte(summary+"\n"), 0o600)
+		err = record(*file, n)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "tally:", err)
@@ -26,13 +27,35 @@ func main() {
 	}
 }
 
+// counts are of tests, by how they ended.
+type counts struct{ passed, failed, skipped int }
+
+const closing = "%d passed, %d failed, %d skipped"
+
+func (c counts) String() string { return fmt.Sprintf(closing, c.passed, c.failed, c.skipped) }
+
+// record adds counts to those a file has, if it is there.
+func record(file string, n counts) error {
+	text, err := os.ReadFile(file)
+	if err == nil {
+		var before counts
+		if _, err := fmt.Sscanf(string(text), closing, &before.passed, &before.failed, &before.skipped); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		n = counts{n.passed + before.passed, n.failed + before.failed, n.skipped + before.skipped}
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(file, []byte(n.String()+"\n"), 0o600)
+}
+
 // event is one line of go test -json.
 type event struct{ Action, Package, ImportPath, Test, Output string }
 
-// tally copies to out what is said of packages and of failed tests, and returns the closing line
+// tally copies to out what is said of packages and of failed tests, and returns the counts
 // and whether all is well. Subtests count. A test that a dying process took with it failed; a
 // package that fails with no test to blame, because it does not build, counts as one failure.
-func tally(in io.Reader, out io.Writer) (summary string, ok bool, err error) {
+func tally(in io.Reader, out io.Writer) (n counts, ok bool, err error) {
 	count := map[string]int{}
 	said := map[[2]string]*strings.Builder{} // by package and test, until it ends
 	sick := map[string]bool{}                // packages with a failed test
@@ -71,9 +94,9 @@ func tally(in io.Reader, out io.Writer) (summary string, ok bool, err error) {
 			}
 		}
 	}
-	summary = fmt.Sprintf("%d passed, %d failed, %d skipped", count["pass"], count["fail"], count["skip"])
-	fmt.Fprintln(out, summary)
-	return summary, count["fail"] == 0 && count["pass"] > 0, lines.Err()
+	n = counts{count["pass"], count["fail"], count["skip"]}
+	fmt.Fprintln(out, n)
+	return n, n.failed == 0 && n.passed > 0, lines.Err()
 }
 
 // unfinished shows what the tests said that a dying process took with it.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -31,13 +33,32 @@ func TestTally(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			summary, ok, err := tally(strings.NewReader(strings.ReplaceAll(x.in, "}{", "}\n{")), &out)
-			if summary != x.summary || ok != x.ok || err != nil {
+			if summary.String() != x.summary || ok != x.ok || err != nil {
 				t.Errorf("got %q, %v, %v; want %q, %v", summary, ok, err, x.summary, x.ok)
 			}
 			if x.said == "" && strings.Contains(out.String(), "because") || !strings.Contains(out.String(), x.said) {
 				t.Errorf("said %q, want %q in it", out.String(), x.said)
 			}
 		})
+	}
+}
+
+// Runs that end in one file are counted together.
+func TestRecord(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "summary")
+	for _, n := range []counts{{passed: 3, failed: 1}, {passed: 2, failed: 1, skipped: 1}} {
+		if err := record(file, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "5 passed, 2 failed, 1 skipped\n" {
+		t.Errorf("got %q, %v", text, err)
+	}
+	if err := os.WriteFile(file, []byte("all is well\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := record(file, counts{}); err == nil {
+		t.Error("what is no summary was added to")
 	}
 }
 

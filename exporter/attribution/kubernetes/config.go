@@ -10,8 +10,8 @@ import (
 const (
 	defaultSocket     = "/var/lib/kubelet/pod-resources/kubelet.sock"
 	defaultCheckpoint = "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"
-	podsSocket137     = "/var/lib/kubelet/pods-api/pods-api.sock" // as Kubernetes 1.37 has it
-	podsSocket135     = "/var/lib/kubelet/pods/kubelet.sock"      // as 1.35 and 1.36 have it
+	podsSocket        = "/var/lib/kubelet/pods-api/pods-api.sock" // as Kubernetes has it from 1.36 on
+	podsSocketEarly   = "/var/lib/kubelet/pods/kubelet.sock"      // as its enhancement proposal had it before
 )
 
 // Who is asked what pods are.
@@ -31,7 +31,7 @@ type Config struct {
 	Timeout    time.Duration // of each question to the kubelet, and three times that to the API server; default 10 s
 
 	Metadata       string        // who is asked what pods are: auto (default), kubelet, api or none
-	KubeletPods    []string      // sockets of the kubelet's Pods API, the first that is there; default those of 1.37 and 1.35
+	KubeletPods    []string      // sockets of the kubelet's Pods API, the first that is there; default where Kubernetes 1.36 has it, and where it was proposed
 	Kubelet        Endpoint      // the kubelet's HTTPS port, such as https://10.0.0.7:10250; without a URL it is not asked
 	API            Endpoint      // the API server; without a URL that of the cluster this process runs in
 	Jitter         time.Duration // the API server is first asked within this time, by chance; default 1 min, negative: at once
@@ -61,7 +61,7 @@ func (c *Config) complete() error {
 		}
 	}
 	if len(c.KubeletPods) == 0 {
-		c.KubeletPods = []string{podsSocket137, podsSocket135}
+		c.KubeletPods = []string{podsSocket, podsSocketEarly}
 	}
 	if c.Now == nil {
 		c.Now = time.Now

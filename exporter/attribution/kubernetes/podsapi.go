@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math/rand/v2"
@@ -13,7 +14,7 @@ import (
 )
 
 // podsAPI reads the kubelet's Pods API (KEP-4188): no rights in the cluster and no load on the API
-// server, but a kubelet of 1.37, or of 1.35 with the feature switched on.
+// server, but a kubelet of 1.37, or of 1.36 with the feature PodsAPI switched on.
 type podsAPI struct {
 	sockets []string
 	within  time.Duration
@@ -77,17 +78,19 @@ func (a *podsAPI) run(ctx context.Context) {
 	}
 }
 
-// socket is the first that is there.
+// socket is the first that is there, or why the first is not.
 func (a *podsAPI) socket() (string, error) {
-	last := os.ErrNotExist
+	var missing error
 	for _, path := range a.sockets {
 		_, err := os.Stat(path)
 		if err == nil {
 			return path, nil
 		}
-		last = err
+		if missing == nil {
+			missing = err
+		}
 	}
-	return "", last
+	return "", cmp.Or(missing, os.ErrNotExist)
 }
 
 // list takes in all pods.

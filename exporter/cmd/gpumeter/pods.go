@@ -38,7 +38,7 @@ func newCluster(k config.Kubernetes, log *slog.Logger) (*kubernetes.Client, erro
 		Node: k.Node, Metadata: k.PodMetadata, Poll: k.Poll, Jitter: jitter, Logger: log,
 		PodLabels: k.PodLabels, PodAnnotations: k.PodAnnotations,
 		Socket: in("pod-resources/kubelet.sock"), Checkpoint: in("device-plugins/kubelet_internal_checkpoint"),
-		KubeletPods: []string{in("pods-api/pods-api.sock"), in("pods/kubelet.sock")}, // of Kubernetes 1.37, and of 1.35
+		KubeletPods: []string{in("pods-api/pods-api.sock"), in("pods/kubelet.sock")}, // of Kubernetes 1.36, and as first proposed
 		Kubelet:     kubernetes.Endpoint{URL: k.KubeletURL, TokenFile: k.KubeletTokenFile, CAFile: k.KubeletCAFile, Insecure: k.KubeletInsecure},
 		API:         kubernetes.Endpoint{URL: k.APIURL, TokenFile: k.APITokenFile, CAFile: k.APICAFile},
 	})
