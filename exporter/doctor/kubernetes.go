@@ -47,16 +47,12 @@ func Kubernetes(c Cluster) []Witness {
 	return out
 }
 
-// NoKubelet is the witness of a machine on which no kubelet is seen. Only in a pod is that wrong.
-func NoKubelet(dir string, inPod bool) Witness {
-	w := Witness{
+// NoKubelet is the witness of a machine that is in no cluster, as far as anybody says.
+func NoKubelet(dir string) Witness {
+	return Witness{
 		Name: string(kubernetes.PodResources), Tells: told[kubernetes.PodResources], State: string(kubernetes.Missing),
-		Err: "no pod-resources in " + dir,
+		Err: "no kubelet here: no pod-resources in " + dir,
 	}
-	if inPod {
-		w.Advice = kubernetesAdvice[cause{kubernetes.PodResources, kubernetes.Missing}]
-	}
-	return w
 }
 
 // advice is what to change. One source of what pods are is enough, and ResourceSlices are of use

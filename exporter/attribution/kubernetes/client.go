@@ -41,6 +41,7 @@ func New(cfg Config) (*Client, error) {
 		ended:   &endings{pods: c.pods, now: cfg.Now, counts: n},
 		unheard: func() { nudge(missed) },
 		hint:    make(chan struct{}, 1),
+		stirred: &c.pods.stirred,
 	}
 	p.latest.Store(&Holdings{Health: p.health.get()})
 	c.poller = p

@@ -36,6 +36,7 @@ type poller struct {
 	ended         *endings      // who of those listed has ended
 	unheard       func()        // a pod holds devices and nobody has told of it
 	hint          chan struct{} // to poll at once
+	stirred       *atomic.Bool  // the node has other pods
 	latest        atomic.Pointer[Holdings]
 
 	line    *line
@@ -97,7 +98,7 @@ func (p *poller) wait(ctx context.Context, pause time.Duration, look <-chan time
 	}
 }
 
-// look says whether the kubelet has started again, or has given devices away.
+// look says whether the kubelet has started again, or has given devices away, or pods came or went.
 func (p *poller) look() bool {
 	socket, checkpoint := p.socket.changed(), p.ledger.file.changed()
 	switch {
@@ -110,7 +111,7 @@ func (p *poller) look() bool {
 	if checkpoint {
 		p.ledger.read()
 	}
-	return socket || checkpoint
+	return p.stirred.Swap(false) || socket || checkpoint
 }
 
 // hangUp closes the connection; the next poll opens another.

@@ -284,3 +284,37 @@ func TestPause(t *testing.T) {
 		}
 	}
 }
+
+// A pod that comes, ends or goes has the kubelet asked at once, and not at the next poll: what DRA gives
+// is not in the checkpoint. A label that changes does not.
+func TestPodsStir(t *testing.T) {
+	k := newFakeKubelet(t)
+	k.offers = offers(gpu)
+	k.holds()
+	c := clientOf(t, k.start(), func(cfg *Config) { cfg.Poll = time.Hour })
+	until(t, "it is read", func() bool { return !c.Holdings().Read.IsZero() })
+	pod := &Pod{Namespace: "ml", Name: "a", UID: id1}
+	for _, step := range []struct {
+		what   string
+		change func()
+		asked  bool
+	}{
+		{"a pod comes", func() { c.pods.set(pod) }, true},
+		{"its labels change", func() { c.pods.set(&Pod{Namespace: "ml", Name: "a", UID: id1, Queue: "q"}) }, false},
+		{"it ends", func() { c.pods.set(&Pod{Namespace: "ml", Name: "a", UID: id1, Phase: "Succeeded"}) }, true},
+		{"it goes", func() { c.pods.remove("ml", "a", id1) }, true},
+		{"all are told anew", func() { c.pods.replace([]*Pod{pod}, c.healths[0]) }, true},
+		{"and again", func() { c.pods.replace([]*Pod{pod}, c.healths[0]) }, false},
+		{"there is none", func() { c.pods.replace(nil, c.healths[0]) }, true},
+	} {
+		before := c.Counts().Asked[PodResources]
+		step.change()
+		if !step.asked {
+			if c.pods.stirred.Load() {
+				t.Errorf("%s: the kubelet is asked", step.what)
+			}
+			continue
+		}
+		until(t, step.what+", and the kubelet is asked", func() bool { return c.Counts().Asked[PodResources] > before })
+	}
+}

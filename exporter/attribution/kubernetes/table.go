@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"reflect"
 	"sync"
+	"sync/atomic"
 )
 
 // mostPods is how many are kept: far above what a node runs.
@@ -12,7 +13,8 @@ type podName struct{ namespace, name string }
 
 // table holds the pods of the node by all they are asked for by.
 type table struct {
-	counts *counts
+	counts  *counts
+	stirred atomic.Bool // a pod came, ended or went since somebody looked
 
 	mu          sync.RWMutex
 	teller      *health // of whom all pods are known; nil: nobody has told all there are yet
@@ -38,10 +40,15 @@ func (t *table) replace(pods []*Pod, teller *health) {
 	old := t.byUID
 	t.clear()
 	for _, p := range pods {
-		if was := old[p.UID]; reflect.DeepEqual(was, p) {
+		was := old[p.UID]
+		t.stir(was, p)
+		if reflect.DeepEqual(was, p) {
 			p = was // the new one is garbage at once, and what callers hold stays shared
 		}
 		t.add(p)
+	}
+	if len(t.byUID) < len(old) {
+		t.stirred.Store(true)
 	}
 	t.teller = teller
 }
@@ -50,7 +57,9 @@ func (t *table) replace(pods []*Pod, teller *health) {
 func (t *table) set(p *Pod) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if was := t.byUID[p.UID]; was != nil && was.UID == p.UID { // not the mirror of a static pod
+	was := t.byUID[p.UID]
+	t.stir(was, p)
+	if was != nil && was.UID == p.UID { // not the mirror of a static pod
 		if reflect.DeepEqual(was, p) {
 			return
 		}
@@ -69,6 +78,14 @@ func (t *table) remove(namespace, name, uid string) {
 	}
 	if p != nil && (uid == "" || p.UID == uid) {
 		t.drop(p)
+		t.stirred.Store(true)
+	}
+}
+
+// stir notes that what pods hold may be different now.
+func (t *table) stir(was, is *Pod) {
+	if was == nil || was.terminal() != is.terminal() {
+		t.stirred.Store(true)
 	}
 }
 

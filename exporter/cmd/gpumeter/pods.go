@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
@@ -27,8 +30,20 @@ type cluster interface {
 	PodByContainer(id string) (kubernetes.Pod, kubernetes.Container, bool)
 }
 
-// newCluster asks the kubelet and the API server, where there is a kubelet; nil: there is none.
-func newCluster(k config.Kubernetes, log *slog.Logger) (*kubernetes.Client, error) {
+// membership is what a node knows of its cluster, which it may become part of only later.
+type membership struct {
+	*kubernetes.Client
+	directory string // the kubelet's
+	asked     bool   // somebody says that there is a cluster
+	seen      atomic.Bool
+	log       *slog.Logger
+}
+
+// lookEvery is how often a machine without a kubelet looks whether there is one now.
+const lookEvery = 10 * time.Second
+
+// newMembership asks nobody before it runs.
+func newMembership(k config.Kubernetes, log *slog.Logger) (*membership, error) {
 	in := func(name string) string { return filepath.Join(k.KubeletDir, filepath.FromSlash(name)) }
 	jitter := k.APIJitter
 	if jitter == 0 {
@@ -45,11 +60,42 @@ func newCluster(k config.Kubernetes, log *slog.Logger) (*kubernetes.Client, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(in("pod-resources")); err != nil {
-		log.Debug("no kubelet is seen; no pods are asked for", "err", err)
-		return nil, nil
+	m := &membership{Client: client, directory: k.KubeletDir, asked: k.Node != "" || inPod(), log: log}
+	m.look()
+	return m, nil
+}
+
+// inPod says whether this process runs in a pod.
+func inPod() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
+
+// look looks whether the machine has a kubelet.
+func (m *membership) look() bool {
+	_, err := os.Stat(filepath.Join(m.directory, "pod-resources"))
+	if err == nil || m.asked {
+		m.seen.Store(true)
 	}
-	return client, nil
+	return m.seen.Load()
+}
+
+// here says whether the machine is part of a cluster.
+func (m *membership) here() bool { return m.seen.Load() }
+
+// Run asks the kubelet and the API server from when there is a kubelet.
+func (m *membership) Run(ctx context.Context) {
+	if !m.here() {
+		m.log.Info("no kubelet is seen; no pods are asked for until there is one", "directory", m.directory)
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for !m.look() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+		m.log.Info("a kubelet is seen", "directory", m.directory)
+	}
+	m.Client.Run(ctx)
 }
 
 // targetOf is the machine as its cluster knows it.

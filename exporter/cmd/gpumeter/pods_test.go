@@ -236,22 +236,33 @@ func TestPodOfProcess(t *testing.T) {
 	}
 }
 
-// Without a kubelet nobody is asked; what makes no sense is refused all the same.
-func TestNewCluster(t *testing.T) {
-	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	if pods, err := newCluster(config.Kubernetes{KubeletDir: dir}, log); pods != nil || err != nil {
-		t.Errorf("without a kubelet: %v, %v", pods, err)
-	}
+// A machine is part of a cluster when it has a kubelet, or somebody says so; it may have one later. What
+// makes no sense is refused all the same.
+func TestMembership(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
 	for _, k := range []config.Kubernetes{{Node: "no name"}, {PodLabels: []string{"a b"}}, {PodAnnotations: []string{"/"}}} {
-		k.KubeletDir = dir
-		if _, err := newCluster(k, log); err == nil {
+		k.KubeletDir = t.TempDir()
+		if _, err := newMembership(k, log); err == nil {
 			t.Errorf("%+v was let through", k)
 		}
+	}
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	m, err := newMembership(config.Kubernetes{KubeletDir: t.TempDir(), Node: "node-1"}, log)
+	if err != nil || !m.here() {
+		t.Errorf("with a name: %v", err)
+	}
+	dir := t.TempDir()
+	if m, err = newMembership(config.Kubernetes{KubeletDir: dir}, log); err != nil || m.here() {
+		t.Errorf("without a kubelet: %v", err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "pod-resources"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if pods, err := newCluster(config.Kubernetes{KubeletDir: dir, Node: "node-1"}, log); pods == nil || err != nil {
-		t.Errorf("with a kubelet: %v, %v", pods, err)
+	if m.here() || !m.look() || !m.here() {
+		t.Error("a kubelet that comes later is not seen")
+	}
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+	if m, err = newMembership(config.Kubernetes{KubeletDir: t.TempDir()}, log); err != nil || !m.here() {
+		t.Errorf("in a pod: %v", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"strings"
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
@@ -41,20 +40,20 @@ func newAttributor(c config.Node, who witnesses, log *slog.Logger) *attribution.
 
 // onHost asks this machine.
 func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
-	pods, err := newCluster(c.Kubernetes, log)
+	pods, err := newMembership(c.Kubernetes, log)
 	if err != nil {
 		return witnesses{}, err
 	}
 	processes := &process.Locator{Proc: c.HostProc}
 	mapping := &slurm.Directory{Path: c.SlurmJobMapping, Logger: log} // of nothing, where none is given
-	var pod podOfProcess                                              // nil: nobody knows pods
-	if pods != nil {
-		pod = func(p process.Process) (attribution.Workload, string, bool) { return podOf(pods, p) }
-	}
 	out := witnesses{place: func(pid int64) (attribution.Workload, string, bool) {
 		p, err := processes.Locate(pid)
 		if err != nil || p.Helper {
 			return attribution.Workload{}, unplaced(err), false
+		}
+		var pod podOfProcess
+		if pods.here() {
+			pod = func(p process.Process) (attribution.Workload, string, bool) { return podOf(pods, p) }
 		}
 		return placed(p, mapping.Job, pod)
 	}}
@@ -69,22 +68,25 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 			return claims
 		})
 	}
-	if pods == nil {
-		out.examine = append(out.examine, func() []doctor.Witness {
-			return []doctor.Witness{doctor.NoKubelet(c.Kubernetes.KubeletDir, os.Getenv("KUBERNETES_SERVICE_HOST") != "")}
-		})
-	} else {
-		out.run = append(out.run, pods.Run)
-		out.target = func() self.Target { return targetOf(pods.Node()) }
-		out.examine = append(out.examine, func() []doctor.Witness { return doctor.Kubernetes(pods) })
-		out.tell = append(out.tell, func(s *snapshot.Snapshot, to *self.Attribution) { tellOfPods(pods, s, to) })
-		out.strays = func(devices []snapshot.Device) []doctor.Stray { return strays(pods, devices) }
-		out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim { return podClaims(pods, devices) })
-	}
+	out.run = append(out.run, pods.Run)
+	out.target = func() self.Target { return targetOf(pods.Node()) }
+	out.examine = append(out.examine, func() []doctor.Witness {
+		if !pods.here() {
+			return []doctor.Witness{doctor.NoKubelet(pods.directory)}
+		}
+		return doctor.Kubernetes(pods)
+	})
+	out.tell = append(out.tell, func(s *snapshot.Snapshot, to *self.Attribution) {
+		if pods.here() {
+			tellOfPods(pods.Client, s, to)
+		}
+	})
+	out.strays = func(devices []snapshot.Device) []doctor.Stray { return strays(pods, devices) }
+	out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim { return podClaims(pods, devices) })
 	return out, nil
 }
 
-// podOfProcess tells whose work a process in a pod does.
+// podOfProcess tells whose work a process in a pod does; nil: nobody knows pods.
 type podOfProcess func(process.Process) (attribution.Workload, string, bool)
 
 // placed says whose work a process does. A job in a pod is one workload with the labels of both. A pod
