@@ -33,6 +33,7 @@ type Node struct {
 	Attribution     string        `enum:"auto,none" default:"auto" help:"Say whose work is on the devices, from what is found on this machine, or not: ${enum}."`
 	Labels          string        `enum:"owner,join" default:"owner" help:"Put the owner's labels on the gauges of a device, or leave them to a join with gpu_owner_info: ${enum}."`
 	SlurmJobMapping string        `name:"slurm.job-mapping-dir" placeholder:"DIR" help:"Where Slurm's prolog writes which job has which GPU: a file for each GPU's index, with the jobs' numbers in it."`
+	SlurmGPUs       []string      `name:"slurm.gpu" placeholder:"NUMBER=DEVICE" help:"Which device, by UUID or PCI address, or MIG instance, by UUID, Slurm numbers so; repeatable. Default: /dev/nvidiaNUMBER."`
 	Kubernetes      Kubernetes    `embed:"" prefix:"kubernetes."`
 	SeriesLimit     int           `default:"1000" help:"Tell of at most this many workloads; those beyond are told as one."`
 	WorkloadHold    time.Duration `default:"30s" help:"Tell what a workload has used as 0 for this long after it was first seen: two scrape intervals, so that increase() misses nothing of it."`

@@ -133,6 +133,7 @@ func TestBadFiles(t *testing.T) {
 		"log.level: loud\n":                      `:1: --log.level must be one of`,
 		"simulate: [unclosed\n":                  `line 1`,
 		"max-age: -1s\n":                         `--max-age: -1s is not above zero`,
+		"slurm.gpu: [zero]\n":                    `--slurm.gpu: "zero" is not like 0=GPU-…`,
 		"config.file: other.yaml\n":              `unknown key "config.file"`,
 	} {
 		_, _, err := Parse([]string{"--config.file=" + write(t, text)}, io.Discard)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -90,39 +91,48 @@ func configFile(args []string) string {
 	return os.Getenv(envPrefix + "_CONFIG_FILE")
 }
 
-// check refuses settings that are well formed but make no sense.
+// check refuses settings that are well formed but make no sense. Only one of the nodes is of the command
+// that was chosen; the others are as by default.
 func (c *Config) check() error {
-	s := c.Serve
 	var faults []error
-	for _, n := range []Node{s.Node, c.Once.Node} { // only one of them is of the command that was chosen
-		if n.Simulate != "" && n.SimulateIfNone {
-			faults = append(faults, errors.New("--simulate and --simulate-if-none exclude each other"))
-			break
+	if c.Serve.MaxAge <= 0 {
+		faults = append(faults, fmt.Errorf("--max-age: %v is not above zero", c.Serve.MaxAge))
+	}
+	for _, n := range []*Node{&c.Serve.Node, &c.Once.Node, &c.Doctor.Node} {
+		if found := n.check(); len(found) > 0 {
+			return errors.Join(append(faults, found...)...)
 		}
+	}
+	return errors.Join(faults...)
+}
+
+// check refuses what makes no sense of a node.
+func (n *Node) check() (faults []error) {
+	if n.Simulate != "" && n.SimulateIfNone {
+		faults = append(faults, errors.New("--simulate and --simulate-if-none exclude each other"))
 	}
 	for _, d := range []struct {
 		flag  string
 		value time.Duration
-	}{{"--max-age", s.MaxAge}, {"--read-timeout", s.ReadTimeout}, {"--read-timeout", c.Once.ReadTimeout},
-		{"--relist-interval", s.RelistInterval}, {"--retry-interval", s.RetryInterval},
-		{"--relist-interval", c.Once.RelistInterval}, {"--retry-interval", c.Once.RetryInterval},
-		{"--workload-hold", s.WorkloadHold}, {"--workload-keep", s.WorkloadKeep},
-		{"--workload-hold", c.Once.WorkloadHold}, {"--workload-keep", c.Once.WorkloadKeep}} {
+	}{{"--read-timeout", n.ReadTimeout}, {"--relist-interval", n.RelistInterval}, {"--retry-interval", n.RetryInterval},
+		{"--workload-hold", n.WorkloadHold}, {"--workload-keep", n.WorkloadKeep}} {
 		if d.value <= 0 {
 			faults = append(faults, fmt.Errorf("%s: %v is not above zero", d.flag, d.value))
 		}
 	}
-	if s.ProcessLimit <= 0 || c.Once.ProcessLimit <= 0 {
-		faults = append(faults, errors.New("--process-limit: it is not above zero"))
-	}
-	if s.SeriesLimit <= 0 || c.Once.SeriesLimit <= 0 {
-		faults = append(faults, errors.New("--series-limit: it is not above zero"))
-	}
-	for _, k := range []*Kubernetes{&c.Serve.Kubernetes, &c.Once.Kubernetes} {
-		if found := k.check(); len(found) > 0 {
-			faults = append(faults, found...)
-			break
+	for _, d := range []struct {
+		flag  string
+		value int
+	}{{"--process-limit", n.ProcessLimit}, {"--series-limit", n.SeriesLimit}} {
+		if d.value <= 0 {
+			faults = append(faults, errors.New(d.flag+": it is not above zero"))
 		}
 	}
-	return errors.Join(faults...)
+	for _, text := range n.SlurmGPUs {
+		number, device, ok := strings.Cut(text, "=")
+		if _, err := strconv.ParseUint(number, 10, 16); err != nil || !ok || device == "" {
+			faults = append(faults, fmt.Errorf("--slurm.gpu: %q is not like 0=GPU-…, the number that Slurm has and the device", text))
+		}
+	}
+	return append(faults, n.Kubernetes.check()...)
 }

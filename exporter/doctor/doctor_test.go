@@ -182,7 +182,7 @@ func TestSlurm(t *testing.T) {
 		"not looked at yet":  {slurm.State{Path: "/jobs"}, Witness{State: "waiting"}},
 		"in order":           {slurm.State{Path: "/jobs", Looked: looked, Jobs: 1}, Witness{State: "ok", Knows: "1 GPU of a job"}},
 		"a file is broken":   {slurm.State{Path: "/jobs", Looked: looked, Err: "/jobs/0:1: x"}, Witness{State: "broken", Knows: "0 GPUs of jobs", Err: "/jobs/0:1: x", Advice: "Slurm's job mapping can not be read in full: see what writes to /jobs"}},
-		"no driver lists it": {slurm.State{Path: "/jobs", Looked: looked, Jobs: 2, Absent: []string{"7", "8.1"}}, Witness{State: "ok", Knows: "2 GPUs of jobs", Err: "no driver lists 7 8.1", Advice: "Slurm gives jobs GPUs that are not read here: see whether its gres.conf numbers them as the driver does"}},
+		"no driver lists it": {slurm.State{Path: "/jobs", Looked: looked, Jobs: 2, Absent: []string{"7", "8.1"}}, Witness{State: "ok", Knows: "2 GPUs of jobs", Err: "no driver lists 7 8.1", Advice: "Slurm gives jobs GPUs that are not read here: say with --slurm.gpu which devices, or MIG instances, its numbers mean"}},
 	} {
 		c.want.Name, c.want.Tells, c.want.Read = "slurm", "which jobs were given which GPUs", c.is.Looked
 		if got := Slurm(c.is); got != c.want {

@@ -22,7 +22,7 @@ func Slurm(s slurm.State) Witness {
 	w.Knows = plural(s.Jobs, "GPU of a job", "GPUs of jobs")
 	if len(s.Absent) > 0 {
 		w.Err = strings.TrimPrefix(fmt.Sprintf("%s; no driver lists %s", w.Err, strings.Join(s.Absent, " ")), "; ")
-		w.Advice = "Slurm gives jobs GPUs that are not read here: see whether its gres.conf numbers them as the driver does"
+		w.Advice = "Slurm gives jobs GPUs that are not read here: say with --slurm.gpu which devices, or MIG instances, its numbers mean"
 	}
 	return w
 }

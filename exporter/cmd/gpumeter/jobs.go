@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
@@ -13,9 +15,22 @@ import (
 // jobOf tells what a prolog wrote of a job, by its number or by Slurm's own id of it.
 type jobOf func(id, sluid string) (slurm.Job, bool)
 
+// numbering is which devices and MIG instances Slurm means by its numbers, where it is told: by UUID or PCI
+// address.
+type numbering map[string]string
+
+func newNumbering(told []string) numbering {
+	out := numbering{}
+	for _, text := range told {
+		number, device, _ := strings.Cut(text, "=") // checked when it was parsed
+		out[number] = device
+	}
+	return out
+}
+
 // jobClaims are what the prolog says each job was given, and what of it no driver lists. Jobs that share
 // a GPU have equal shares of it.
-func jobClaims(entries []slurm.Entry, devices []snapshot.Device) (all []attribution.Claim, absent []string) {
+func jobClaims(entries []slurm.Entry, devices []snapshot.Device, numbers numbering) (all []attribution.Claim, absent []string) {
 	sharers := map[string]float64{}
 	for _, e := range entries {
 		sharers[e.Thing()]++
@@ -25,12 +40,9 @@ func jobClaims(entries []slurm.Entry, devices []snapshot.Device) (all []attribut
 		there := !listed // while no driver lists any, nobody knows
 		for i := range devices {
 			d := &devices[i]
-			if d.Identity.Vendor != "nvidia" || strconv.Itoa(d.Identity.Index) != e.GPU {
-				continue
-			}
-			held := things(d, e.GPUInstance)
+			held, meant := numbers.things(d, e)
 			up, _ := d.Read.Presence.Up.Get()
-			there = there || len(held) > 0 || up != 1 // the parts of one that does not answer are not known
+			there = there || len(held) > 0 || meant && up != 1 // the parts of one that does not answer are not known
 			for _, at := range held {
 				all = append(all, attribution.Claim{
 					Thing: at, Share: 1 / sharers[e.Thing()], How: "job mapping",
@@ -43,6 +55,33 @@ func jobClaims(entries []slurm.Entry, devices []snapshot.Device) (all []attribut
 		}
 	}
 	return all, absent
+}
+
+// things are what of a device an entry names, and whether it means that device. Slurm numbers device
+// files, and the driver may count otherwise. Where Slurm gives away MIG instances it numbers them, each
+// like a whole device: such a number says nothing of which instance it is, unless that is told.
+func (n numbering) things(d *snapshot.Device, e slurm.Entry) (held []attribution.Thing, meant bool) {
+	if d.Identity.Vendor != "nvidia" {
+		return nil, false
+	}
+	if name, told := n[e.GPU]; told {
+		for i := range d.Read.Partitions {
+			if uuid := d.Read.Partitions[i].Labels.Get("gpu_partition_uuid"); uuid != "" && strings.EqualFold(uuid, name) {
+				return []attribution.Thing{{Device: d.Identity.UUID, Partition: uuid}}, true
+			}
+		}
+		if !strings.EqualFold(d.Identity.UUID, name) && d.Identity.PCI != telemetry.NormalizePCI(name) {
+			return nil, false
+		}
+		return things(d, e.GPUInstance), true
+	}
+	if e.GPU != cmp.Or(d.Identity.Minor, strconv.Itoa(d.Identity.Index)) {
+		return nil, false
+	}
+	if e.GPUInstance == "" && len(d.Read.Partitions) > 0 {
+		return nil, true
+	}
+	return things(d, e.GPUInstance), true
 }
 
 func jobWorkload(job slurm.Job) attribution.Workload {

@@ -59,11 +59,12 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	}}
 	out.tell = append(out.tell, func(_ *snapshot.Snapshot, to *self.Attribution) { tellOfProcesses(processes, to) })
 	if c.SlurmJobMapping != "" {
+		numbers := newNumbering(c.SlurmGPUs)
 		out.run = append(out.run, mapping.Run)
 		out.examine = append(out.examine, func() []doctor.Witness { return []doctor.Witness{doctor.Slurm(mapping.State())} })
 		out.tell = append(out.tell, func(_ *snapshot.Snapshot, to *self.Attribution) { tellOfJobs(mapping, to) })
 		out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim {
-			claims, absent := jobClaims(mapping.Entries(), devices)
+			claims, absent := jobClaims(mapping.Entries(), devices, numbers)
 			mapping.Absent(absent)
 			return claims
 		})

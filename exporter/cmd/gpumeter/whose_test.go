@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -50,13 +51,13 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// Jobs hold what their prolog says, by the driver's number of the GPU and of the GPU instance.
+// Jobs hold what their prolog says, by the number of the GPU's device file and of the GPU instance.
 func TestJobClaims(t *testing.T) {
 	entry := func(gpu, instance, job string) slurm.Entry {
 		return slurm.Entry{GPU: gpu, GPUInstance: instance, Job: slurm.Job{ID: job, User: "ada", Account: "phys", Partition: "gpu", Name: "train"}}
 	}
 	devices := machine()
-	got, _ := jobClaims([]slurm.Entry{entry("0", "", "1"), entry("0", "", "2"), entry("1", "7", "3"), entry("1", "2", "4"), entry("5", "", "5"), entry("2", "", "6")}, devices)
+	got, _ := jobClaims([]slurm.Entry{entry("3", "", "1"), entry("3", "", "2"), entry("1", "7", "3"), entry("1", "2", "4"), entry("5", "", "5"), entry("2", "", "6")}, devices, nil)
 	for i := range got {
 		got[i].Pod = got[i].Job // to be told
 	}
@@ -74,12 +75,48 @@ func TestJobClaims(t *testing.T) {
 	}
 }
 
+// Slurm's numbers are its own: of a device that is cut into MIG instances a number alone says nothing,
+// and what each means can be told.
+func TestSlurmNumbers(t *testing.T) {
+	devices := machine()
+	for i := range devices {
+		devices[i].Read.Presence.Up.Set(1)
+	}
+	for name, c := range map[string]struct {
+		told   []string
+		entry  slurm.Entry
+		want   string
+		absent int
+	}{
+		"by device file":           {nil, slurm.Entry{GPU: "3"}, uuid0, 0},
+		"not by the driver's":      {nil, slurm.Entry{GPU: "0"}, "", 1},
+		"one that is cut":          {nil, slurm.Entry{GPU: "1"}, "", 1},
+		"told by UUID":             {[]string{"0=" + uuid0}, slurm.Entry{GPU: "0"}, uuid0, 0},
+		"told by PCI address":      {[]string{"0=00000000:65:00.0"}, slurm.Entry{GPU: "0"}, uuid0, 0},
+		"told, a MIG instance":     {[]string{"9=MIG-" + raw1}, slurm.Entry{GPU: "9"}, "MIG-" + raw1, 0},
+		"told, and not there":      {[]string{"3=GPU-other"}, slurm.Entry{GPU: "3"}, "", 1},
+		"told, whole, though cut":  {[]string{"3=" + uuid1}, slurm.Entry{GPU: "3"}, uuid1, 0},
+		"told, and an instance":    {[]string{"3=" + uuid1}, slurm.Entry{GPU: "3", GPUInstance: "7"}, "MIG-" + raw1, 0},
+		"another number than told": {[]string{"0=" + uuid1}, slurm.Entry{GPU: "3"}, uuid0, 0},
+	} {
+		c.entry.Job.ID = "1"
+		claims, absent := jobClaims([]slurm.Entry{c.entry}, devices, newNumbering(c.told))
+		got := ""
+		for _, claim := range claims {
+			got += cmp.Or(claim.Thing.Partition, claim.Thing.Device)
+		}
+		if got != c.want || len(absent) != c.absent {
+			t.Errorf("%s: got %s, absent %v; want %s", name, got, absent, c.want)
+		}
+	}
+}
+
 // A whole GPU that is given to a pod by the kubelet and to a job by Slurm has one owner with both labels.
 func TestJobInPodOwnsOnce(t *testing.T) {
 	pods := &fakeCluster{held: []kubernetes.Holding{given("slurmd-0/slurmd", "nvidia.com/gpu", uuid0)}}
 	a := attribution.New(attribution.Config{Claims: []func([]snapshot.Device) []attribution.Claim{
 		func(d []snapshot.Device) []attribution.Claim {
-			all, _ := jobClaims([]slurm.Entry{{GPU: "0", Job: slurm.Job{ID: "42", User: "ada"}}}, d)
+			all, _ := jobClaims([]slurm.Entry{{GPU: "3", Job: slurm.Job{ID: "42", User: "ada"}}}, d, nil)
 			return all
 		},
 		func(d []snapshot.Device) []attribution.Claim { return podClaims(pods, d) },
