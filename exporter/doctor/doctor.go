@@ -51,8 +51,11 @@ type Witness struct {
 	Advice string    `json:"advice,omitempty"`
 }
 
-// WitnessOK is the state of one that answers.
-const WitnessOK = "ok"
+// States of a witness that are no faults.
+const (
+	WitnessOK    = "ok"         // it answers
+	WitnessSpare = "not needed" // it is not asked, since another tells the same, or there is nothing to ask of
+)
 
 // Stray is an id that a container holds, and that names no device here.
 type Stray struct {

@@ -166,6 +166,27 @@ func TestAdviceIsOnWhatIsMissing(t *testing.T) {
 	}
 }
 
+// Who waits for everybody's answer does not wait for one that nobody asks.
+func TestNotNeeded(t *testing.T) {
+	waiting := kubernetes.Health{Reason: kubernetes.Waiting}
+	for name, c := range map[string]struct {
+		by          kubernetes.Source
+		api, slices string
+	}{
+		"nobody has told what pods are": {"", "waiting", WitnessSpare},
+		"the kubelet has":               {kubernetes.KubeletPods, WitnessSpare, WitnessSpare},
+	} {
+		for _, w := range Kubernetes(pods{map[kubernetes.Source]kubernetes.Health{kubernetes.PodResources: waiting, kubernetes.APIServer: waiting, kubernetes.Slices: waiting}, c.by}) {
+			if want := map[string]string{"podresources": "waiting", "api": c.api, "slices": c.slices}[w.Name]; w.State != want {
+				t.Errorf("%s: %s is %q, want %q", name, w.Name, w.State, want)
+			}
+		}
+	}
+	if got := spare(kubernetes.Slices, true, true); got {
+		t.Error("slices are not needed, though a device of DRA is held")
+	}
+}
+
 // A machine without a kubelet is in order.
 func TestNoKubelet(t *testing.T) {
 	if w := NoKubelet("/kubelet"); w.State != "missing" || w.Advice != "" || !strings.Contains(w.Err, "/kubelet") {

@@ -32,7 +32,9 @@ func Kubernetes(c Cluster) []Witness {
 		w := Witness{
 			Name: string(source), Tells: told[source], State: cmp.Or(string(h.Reason), WitnessOK), Since: h.Since, Read: h.Read,
 		}
-		if h.Reason != "" {
+		if h.Reason == kubernetes.Waiting && spare(source, by != "", dra) {
+			w.State = WitnessSpare
+		} else if h.Reason != "" {
 			w.Err = h.Err
 			w.Advice = advice(cause{source, h.Reason}, by != "", dra)
 		}
@@ -55,18 +57,22 @@ func NoKubelet(dir string) Witness {
 	}
 }
 
-// advice is what to change. One source of what pods are is enough, and ResourceSlices are of use
-// to DRA alone.
-func advice(c cause, podsKnown, dra bool) string {
-	switch c.Source {
+// spare says whether a source tells nothing that is needed. One source of what pods are is enough, and
+// ResourceSlices are of use to DRA alone.
+func spare(s kubernetes.Source, podsKnown, dra bool) bool {
+	switch s {
 	case kubernetes.KubeletPods, kubernetes.KubeletHTTPS, kubernetes.APIServer:
-		if podsKnown {
-			return ""
-		}
+		return podsKnown
 	case kubernetes.Slices:
-		if !dra {
-			return ""
-		}
+		return !dra
+	}
+	return false
+}
+
+// advice is what to change.
+func advice(c cause, podsKnown, dra bool) string {
+	if spare(c.Source, podsKnown, dra) {
+		return ""
 	}
 	if a, known := kubernetesAdvice[c]; known {
 		return a
