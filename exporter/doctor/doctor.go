@@ -57,12 +57,13 @@ const (
 	WitnessSpare = "not needed" // it is not asked, since another tells the same, or there is nothing to ask of
 )
 
-// Stray is an id that a container holds, and that names no device here.
+// Stray is an id that a container holds, and that names no device that is read here.
 type Stray struct {
 	Holder   string `json:"holder"`
 	Resource string `json:"resource"`
 	ID       string `json:"id"`
-	Names    string `json:"names"` // what its form says that it names
+	Names    string `json:"names"`            // what its form says that it names
+	Driver   string `json:"driver,omitempty"` // of the kernel, that has it for a virtual machine; empty: nobody knows it
 }
 
 // Device is one device, whole or in parts.
@@ -120,7 +121,7 @@ func New(f Facts) Report {
 	for i := range f.Snapshot.Devices {
 		r.device(&f, &f.Snapshot.Devices[i])
 	}
-	if len(f.Strays) > 0 {
+	if slices.ContainsFunc(f.Strays, func(s Stray) bool { return s.Driver == "" }) {
 		r.advise(strayAdvice)
 	}
 	return r

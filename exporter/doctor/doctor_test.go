@@ -91,6 +91,11 @@ func TestReportSaysWhoseAndWhyNot(t *testing.T) {
 			[]string{"pod ml/x (c) holds nvidia.com/gpu GPU-\uFFFD[31m (UUID GPU-?), which is no device here.", strayAdvice},
 			[]string{"\x1b"},
 		},
+		"a stray that a virtual machine has": {
+			Facts{Strays: []Stray{{Holder: "pod vms/a (compute)", Resource: "nvidia.com/H100", ID: "0000:65:00.0", Names: "PCI address 0000:65:00.0", Driver: "vfio-pci"}}},
+			[]string{"0000:65:00.0 (PCI address 0000:65:00.0), which vfio-pci has for a virtual machine; it can not be read here.", "Nothing needs to be changed."},
+			[]string{"no device here"},
+		},
 		"one that is asked and fails": {
 			Facts{Witnesses: []Witness{{Name: "podresources", Tells: "who", State: "denied", Err: "permission denied", Read: time.Unix(1_799_999_940, 0), Advice: "run as uid 0"}}},
 			[]string{"podresources  denied   who; last told 1m0s ago; permission denied\n", " 1. run as uid 0\n"},

@@ -37,7 +37,11 @@ func (r *Report) Text(w io.Writer) error {
 		b.WriteString("\nNo accelerator is found here.\n")
 	}
 	for _, s := range r.Strays {
-		fmt.Fprintf(&b, "\n%s holds %s %s (%s), which is no device here.", plain(s.Holder), plain(s.Resource), plain(s.ID), s.Names)
+		where := "is no device here"
+		if s.Driver != "" {
+			where = plain(s.Driver) + " has for a virtual machine; it can not be read here"
+		}
+		fmt.Fprintf(&b, "\n%s holds %s %s (%s), which %s.", plain(s.Holder), plain(s.Resource), plain(s.ID), s.Names, where)
 	}
 	if len(r.Strays) > 0 {
 		b.WriteByte('\n')

@@ -26,7 +26,7 @@ type Attribution struct {
 	Pods metric.Value
 	// Holdings is gpumeter.attribution.holdings in {holding}: Devices, parts and shares that containers of this node hold.
 	Holdings metric.Value
-	// Strays is gpumeter.attribution.strays in {holding}: Those of them that name no device read here.
+	// Strays is gpumeter.attribution.strays in {holding}: Those of them that name no device read here, nor one that the kernel says a virtual machine has.
 	Strays metric.Value
 	// UnseenPods is gpumeter.attribution.unseen.pods in {pod}: Pods that were given devices and had ended before they could be seen, as far as the kubelet's checkpoint tells.
 	UnseenPods metric.Value

@@ -83,7 +83,7 @@ var SelfFamilies = []Family[Self]{
 	{
 		Desc: &metric.Desc{
 			Name: "gpumeter.attribution.strays", Prom: "gpumeter_attribution_strays", Unit: "{holding}", PromUnit: "",
-			Help: "Those of them that name no device read here.",
+			Help: "Those of them that name no device read here, nor one that the kernel says a virtual machine has.",
 			Kind: metric.KindUpDownCounter, Scope: "self", Group: "attribution", Sources: []string{"self"},
 			Rows: []*metric.Labels{nil},
 		},

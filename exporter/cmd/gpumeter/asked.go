@@ -7,6 +7,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
 	"github.com/gpumeter/gpumeter/exporter/attribution/process"
 	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
+	"github.com/gpumeter/gpumeter/exporter/doctor"
 	"github.com/gpumeter/gpumeter/exporter/self"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 )
@@ -21,8 +22,8 @@ func (n *node) asked(s *snapshot.Snapshot) self.Attribution {
 	return out
 }
 
-// tellOfPods tells how the kubelet and the API server answered.
-func tellOfPods(pods *kubernetes.Client, s *snapshot.Snapshot, out *self.Attribution) {
+// tellOfPods tells how the kubelet and the API server answered. What virtual machines have is where it should be.
+func tellOfPods(pods *kubernetes.Client, s *snapshot.Snapshot, sys string, out *self.Attribution) {
 	counts, sources, held := pods.Counts(), pods.Sources(), pods.Holdings()
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		h := sources[name]
@@ -34,8 +35,9 @@ func tellOfPods(pods *kubernetes.Client, s *snapshot.Snapshot, out *self.Attribu
 		})
 	}
 	_, known, _ := pods.Pods()
+	lost := slices.DeleteFunc(strays(pods, s.Devices, sys), func(s doctor.Stray) bool { return s.Driver != "" })
 	out.Cluster = &self.Cluster{
-		Pods: known, Holdings: len(held.All()), Strays: len(strays(pods, s.Devices)), Unseen: counts.Unseen, Connections: counts.Connections,
+		Pods: known, Holdings: len(held.All()), Strays: len(lost), Unseen: counts.Unseen, Connections: counts.Connections,
 		Rejected: counts.Rejected,
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/doctor"
+	"github.com/gpumeter/gpumeter/exporter/pci"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 )
 
@@ -150,8 +151,9 @@ type named struct {
 	kubernetes.Key
 }
 
-// strays are what containers hold and no device here is.
-func strays(pods cluster, devices []snapshot.Device) (out []doctor.Stray) {
+// strays are what containers hold and no device that is read here is. Below sys the kernel says which of
+// them virtual machines have.
+func strays(pods cluster, devices []snapshot.Device, sys string) (out []doctor.Stray) {
 	held := pods.Holdings().All()
 	if len(held) == 0 {
 		return nil
@@ -176,7 +178,27 @@ func strays(pods cluster, devices []snapshot.Device) (out []doctor.Stray) {
 		}
 		out = append(out, doctor.Stray{
 			Holder: fmt.Sprintf("pod %s/%s (%s)", h.Namespace, h.Pod, h.Container), Resource: h.Resource, ID: h.ID, Names: h.Ref.Key.String(),
+			Driver: guest(&h.Ref, sys),
 		})
 	}
 	return out
+}
+
+// guest is the driver that has a device for a virtual machine; empty: none has. All drivers that do have VFIO
+// in their names. A TPU is used through it on the host too.
+func guest(r *kubernetes.Ref, sys string) string {
+	var all []string
+	switch {
+	case r.Vendor == "google":
+	case r.By == kubernetes.ByPCI:
+		all = []string{r.Name}
+	case r.By == kubernetes.ByGroup:
+		all = pci.Group(sys, r.Number)
+	}
+	for _, address := range all {
+		if driver := pci.Bound(sys, address); strings.Contains(driver, "vfio") {
+			return driver
+		}
+	}
+	return ""
 }

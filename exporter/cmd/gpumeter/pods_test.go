@@ -74,7 +74,7 @@ func TestEachFormOfID(t *testing.T) {
 		if got := told(podClaims(pods, devices)); got != strings.Join(want, "\n") {
 			t.Errorf("%s %s\ngot  %s\nwant %s", c.held.Resource, c.held.ID, got, strings.Join(want, "\n"))
 		}
-		stray := strays(pods, devices)
+		stray := strays(pods, devices, "")
 		if (len(stray) == 0) != (c.want != "") {
 			t.Errorf("%s %s: strays %+v", c.held.Resource, c.held.ID, stray)
 		}
@@ -86,10 +86,36 @@ func TestEachFormOfID(t *testing.T) {
 	}
 }
 
+// What a virtual machine has is told with the driver that has it, by its address and by its VFIO group.
+func TestStraysOfVirtualMachines(t *testing.T) {
+	sys := t.TempDir()
+	bus, group := filepath.Join(sys, "bus", "pci", "devices"), filepath.Join(sys, "kernel", "iommu_groups", "42", "devices", "0000:d6:00.0")
+	for _, dir := range []string{filepath.Join(bus, "0000:d5:00.0"), filepath.Join(bus, "0000:d6:00.0"), filepath.Join(bus, "0000:d7:00.0"), group} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for address, driver := range map[string]string{"0000:d5:00.0": "nvgrace_gpu_vfio_pci", "0000:d6:00.0": "vfio-pci", "0000:d7:00.0": "nvidia"} {
+		if err := os.Symlink("../drivers/"+driver, filepath.Join(bus, address, "driver")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[string]string{"0000:d5:00.0": "nvgrace_gpu_vfio_pci", "42": "vfio-pci", "0000:d7:00.0": "", "0000:d8:00.0": "", "43": ""} {
+		pods := &fakeCluster{held: []kubernetes.Holding{given("p/c", "nvidia.com/GH100_H100_PCIE", id)}}
+		if got := strays(pods, machine(), sys); len(got) != 1 || got[0].Driver != want {
+			t.Errorf("%s: %+v, want a stray that %q has", id, got, want)
+		}
+	}
+	tpu := &fakeCluster{held: []kubernetes.Holding{given("p/c", "google.com/tpu", "42")}}
+	if got := strays(tpu, nil, sys); len(got) != 1 || got[0].Driver != "" {
+		t.Errorf("a TPU: %+v", got)
+	}
+}
+
 // What is no accelerator's is no stray: a network card, a disk.
 func TestNoAccelerator(t *testing.T) {
 	pods := &fakeCluster{held: []kubernetes.Holding{given("p/c", "rdma/hca", "0"), given("p/c", "devices.kubevirt.io/kvm", "kvm17")}}
-	if got, stray := podClaims(pods, machine()), strays(pods, machine()); len(got) != 0 || len(stray) != 0 {
+	if got, stray := podClaims(pods, machine()), strays(pods, machine(), ""); len(got) != 0 || len(stray) != 0 {
 		t.Errorf("claims %v, strays %v", got, stray)
 	}
 }

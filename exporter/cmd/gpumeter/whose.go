@@ -79,10 +79,10 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	})
 	out.tell = append(out.tell, func(s *snapshot.Snapshot, to *self.Attribution) {
 		if pods.here() {
-			tellOfPods(pods.Client, s, to)
+			tellOfPods(pods.Client, s, c.HostSys, to)
 		}
 	})
-	out.strays = func(devices []snapshot.Device) []doctor.Stray { return strays(pods, devices) }
+	out.strays = func(devices []snapshot.Device) []doctor.Stray { return strays(pods, devices, c.HostSys) }
 	out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim { return podClaims(pods, devices) })
 	return out, nil
 }
