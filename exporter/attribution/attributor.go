@@ -24,7 +24,7 @@ type Config struct {
 	Limit int           // the most workloads, and the most lines of the ledger; those beyond are told as one; default 1000
 	// Since is when the run before this one last counted; zero: it is not known.
 	Since time.Time
-	// Join leaves the owner's labels off the gauges of devices: they are to be joined.
+	// Join leaves the owner's labels and the model off the gauges of devices: they are to be joined.
 	Join   bool
 	Logger *slog.Logger
 }

@@ -179,6 +179,9 @@ func TestOwnersOfADevice(t *testing.T) {
 	if gauge() != "" || info() != "exclusive a" {
 		t.Errorf("to be joined: %q, %q", gauge(), info())
 	}
+	if d := &n.last.Devices[0]; d.Owned.Get("gpu_model") != "" || d.Owned.Get("gpu_uuid") != "GPU-0" || d.Labels.Get("gpu_model") != "H100" {
+		t.Errorf("to be joined: gauges have %s, and all else %s", d.Owned.Text(), d.Labels.Text())
+	}
 }
 
 // A picture for a scrape that could not wait shows who owns what, and counts nothing.

@@ -39,7 +39,10 @@ func (a *Attributor) tell(s *snapshot.Snapshot) {
 
 // tellDevice puts the owner's labels on the gauges of a device, or of its partitions.
 func (a *Attributor) tellDevice(d *snapshot.Device) {
-	if a.cfg.Join {
+	if a.cfg.Join { // then the model is to be joined too
+		d.Owned = a.labels(joined{labels: d.Labels}, func() *metric.Labels {
+			return metric.NewLabels(slices.DeleteFunc(slices.Clone(d.Labels.Pairs()), func(l metric.Label) bool { return l.Name == "gpu_model" })...)
+		})
 		return
 	}
 	at := Thing{Device: d.Identity.UUID}

@@ -31,7 +31,7 @@ type Node struct {
 	Devices         []string      `placeholder:"DEVICE" help:"Read only these devices, by index, UUID, PCI address or a glob of them; repeatable."`
 	ExpectedDevices []string      `placeholder:"DEVICE" help:"Show what is not there: how many devices there should be, and their UUIDs or PCI addresses; repeatable. What is on the PCI bus, or was seen before, needs no mention."`
 	Attribution     string        `enum:"auto,none" default:"auto" help:"Say whose work is on the devices, from what is found on this machine, or not: ${enum}."`
-	Labels          string        `enum:"owner,join" default:"owner" help:"Put the owner's labels on the gauges of a device, or leave them to a join with gpu_owner_info: ${enum}."`
+	Labels          string        `enum:"owner,join" default:"owner" help:"Put the owner's labels on the gauges of a device, or leave them to a join with gpu_owner_info, and the model to one with gpu_info: ${enum}."`
 	SlurmJobMapping string        `name:"slurm.job-mapping-dir" placeholder:"DIR" help:"Where Slurm's prolog writes which job has which GPU: a file for each GPU's index, with the jobs' numbers in it."`
 	SlurmGPUs       []string      `name:"slurm.gpu" placeholder:"NUMBER=DEVICE" help:"Which device, by UUID or PCI address, or MIG instance, by UUID, Slurm numbers so; repeatable. Default: /dev/nvidiaNUMBER."`
 	Kubernetes      Kubernetes    `embed:"" prefix:"kubernetes."`
