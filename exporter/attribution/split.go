@@ -6,7 +6,7 @@ import (
 
 // methods say how a thing's use was split, as gpu.workload.info tells.
 const (
-	bySoleOwner  = "sole_owner"     // all of it is the owner's
+	bySoleOwner  = "sole_owner"     // all of it is the owner's, but for what others were measured to do
 	byProcesses  = "process_time"   // energy above rest by the time measured of each process
 	byPartitions = "partition_time" // energy above rest by the time measured of each partition
 	byNobody     = "unattributed"   // nothing is measured of each
@@ -48,14 +48,9 @@ func split(o *Owner, in interval, weight float64, measured map[Workload]float64)
 	switch {
 	case o.Sole() != nil && !in.busy.known && !in.energy.known:
 		method = byAllocation
-	case o.Sole() != nil && o.Sole().Share == 0: // it came since: the device drew at rest for nobody
-		method = bySoleOwner
-		parts[0].busy = in.busy
-		parts[0].energy = count{min(in.active, in.energy.n), in.energy.known}
-		none.energy.n = in.energy.n - parts[0].energy.n
 	case o.Sole() != nil:
 		method = bySoleOwner
-		parts[0].busy, parts[0].energy = in.busy, in.energy
+		over = bySole(o.Sole(), &parts[0], &none, in, measured)
 	case in.busy.known && measured != nil && len(parts) > 0:
 		method = byProcesses
 		over = byMeasure(parts, &none, in, measured)
@@ -66,20 +61,60 @@ func split(o *Owner, in interval, weight float64, measured map[Workload]float64)
 	return append(parts, none, free), method, over
 }
 
-// byMeasure divides by what was measured of each process. Processes may have worked more together
-// than the device did: they are scaled down to it, and what is left over is returned.
-func byMeasure(parts []part, none *part, in interval, measured map[Workload]float64) (over map[Workload]float64) {
+// bySole gives the one holder all but what the processes of others were measured to do: those own
+// nothing, so it is nobody's. What no process was measured to do is the holder's, since drivers miss
+// processes too.
+func bySole(sole *Claim, own, none *part, in interval, measured map[Workload]float64) (over map[Workload]float64) {
+	others := 0.
+	for w, seconds := range measured {
+		if !worksFor(&w, &sole.Workload) {
+			others += seconds
+		}
+	}
+	active := min(in.active, in.energy.n)
+	if sole.Share == 0 { // it came since: the device drew at rest for nobody
+		none.energy.n = in.energy.n - active
+	}
+	if others > 0 && in.busy.known {
+		var scale float64
+		scale, over = scaled(measured, in.busy.n)
+		none.busy.n = min(others*scale, in.busy.n)
+		if in.busy.n > 0 {
+			none.energy.n += active * none.busy.n / in.busy.n
+		}
+	}
+	own.busy = count{in.busy.n - none.busy.n, in.busy.known}
+	own.energy = count{max(in.energy.n-none.energy.n, 0), in.energy.known}
+	return over
+}
+
+// worksFor says whether a process of one workload works for another that holds the thing: it is of the
+// same pod or job, or of the pod that the job runs in.
+func worksFor(w, holder *Workload) bool {
+	return samePod(w, holder) || w.Type != holder.Type && w.Pod != "" && w.Pod == holder.Pod && w.Namespace == holder.Namespace
+}
+
+// scaled is by how much processes are to be scaled down that worked more together than the device
+// did, and what is then left over of each.
+func scaled(measured map[Workload]float64, busy float64) (scale float64, over map[Workload]float64) {
 	sum := 0.
 	for _, seconds := range measured {
 		sum += seconds
 	}
-	scale := 1.
-	if sum > in.busy.n {
-		scale, over = in.busy.n/sum, map[Workload]float64{}
-		for w, seconds := range measured {
-			over[w] = seconds * (1 - scale)
-		}
+	if sum <= busy {
+		return 1, nil
 	}
+	scale, over = busy/sum, map[Workload]float64{}
+	for w, seconds := range measured {
+		over[w] = seconds * (1 - scale)
+	}
+	return scale, over
+}
+
+// byMeasure divides by what was measured of each process. Processes may have worked more together
+// than the device did: they are scaled down to it, and what is left over is returned.
+func byMeasure(parts []part, none *part, in interval, measured map[Workload]float64) (over map[Workload]float64) {
+	scale, over := scaled(measured, in.busy.n)
 	left, leftEnergy := in.busy.n, in.energy.n
 	for i := range parts {
 		p := &parts[i]

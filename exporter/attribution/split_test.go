@@ -20,7 +20,7 @@ func TestPartsAddUp(t *testing.T) {
 	for range 20_000 {
 		o := Owner{Thing: Thing{Device: "GPU-0"}}
 		for _, n := range names[:r.IntN(5)] {
-			o.hold(&Claim{Workload: pod(n), Share: r.Float64() * 1.2})
+			o.hold(&Claim{Workload: pod(n), Share: max(r.Float64()*1.5-0.3, 0)})
 		}
 		switch len(o.Holders) {
 		case 0:
@@ -75,6 +75,7 @@ func TestSplit(t *testing.T) {
 	a, b := pod("a"), pod("b")
 	shared := Owner{Sharing: telemetry.SharingShared, Holders: []Claim{{Workload: a, Share: 0.25}, {Workload: b, Share: 0.5}}}
 	sole := Owner{Sharing: telemetry.SharingExclusive, Holders: []Claim{{Workload: a, Share: 1}}}
+	came := Owner{Sharing: telemetry.SharingExclusive, Holders: []Claim{{Workload: a}}} // since the picture before
 	in := interval{seconds: 10, busy: count{8, true}, energy: count{3000, true}, active: 2000}
 	for name, c := range map[string]struct {
 		owner    Owner
@@ -85,6 +86,18 @@ func TestSplit(t *testing.T) {
 		"nobody": {Owner{}, nil, byNobody, map[Workload][3]float64{unattributed: {8, 3000, 0}, unallocated: {0, 0, 10}}},
 		"one":    {sole, nil, bySoleOwner, map[Workload][3]float64{a: {8, 3000, 10}}},
 		"one, and a stray process": {sole, map[Workload]float64{pod("monitor"): 1}, bySoleOwner,
+			map[Workload][3]float64{a: {7, 2750, 10}, unattributed: {1, 250, 0}}},
+		"one, of which less is measured than the device did": {sole, map[Workload]float64{a: 2, unattributed: 2}, bySoleOwner,
+			map[Workload][3]float64{a: {6, 2500, 10}, unattributed: {2, 500, 0}}},
+		"one that did nothing, and a stray process": {sole, map[Workload]float64{a: 0, unattributed: 8}, bySoleOwner,
+			map[Workload][3]float64{a: {0, 1000, 10}, unattributed: {8, 2000, 0}}},
+		"one, and a stray process that says more than the device": {sole, map[Workload]float64{a: 8, unattributed: 24}, bySoleOwner,
+			map[Workload][3]float64{a: {2, 1500, 10}, unattributed: {6, 1500, 0}}},
+		"one that came since": {came, map[Workload]float64{a: 2}, bySoleOwner,
+			map[Workload][3]float64{a: {8, 2000, 0}, unattributed: {0, 1000, 0}, unallocated: {0, 0, 10}}},
+		"one that came after a stray process": {came, map[Workload]float64{unattributed: 8}, bySoleOwner,
+			map[Workload][3]float64{a: {0, 0, 0}, unattributed: {8, 3000, 0}, unallocated: {0, 0, 10}}},
+		"a pod, and a job in it": {sole, map[Workload]float64{{Type: telemetry.WorkloadTypeSlurm, Namespace: "team", Pod: "a", Job: "1"}: 8}, bySoleOwner,
 			map[Workload][3]float64{a: {8, 3000, 10}}},
 		"two, measured": {shared, map[Workload]float64{a: 2, b: 4}, byProcesses,
 			map[Workload][3]float64{a: {2, 500, 2.5}, b: {4, 1000, 5}, unattributed: {2, 1500, 0}, unallocated: {0, 0, 2.5}}},
