@@ -98,18 +98,24 @@ func (a *account) book(more bill) {
 	}
 }
 
-// take takes over what another account has counted.
+// take takes over what another account has counted, of which nothing was told under its own name yet. What
+// was folded is told already, with the others of type overflow.
 func (a *account) take(from *account) {
-	a.bill.add(from.bill)
 	a.unbilled.add(from.unbilled)
-	for i := range a.xids {
-		a.xids[i].add(from.xids[i])
+	if from.into != nil {
+		return
 	}
-	for i := range a.ecc {
-		a.ecc[i].add(from.ecc[i])
-	}
-	for i := range a.throttle {
-		a.throttle[i].add(from.throttle[i])
+	for to := a; to != nil; to = to.into {
+		to.bill.add(from.bill)
+		for i := range to.xids {
+			to.xids[i].add(from.xids[i])
+		}
+		for i := range to.ecc {
+			to.ecc[i].add(from.ecc[i])
+		}
+		for i := range to.throttle {
+			to.throttle[i].add(from.throttle[i])
+		}
 	}
 }
 

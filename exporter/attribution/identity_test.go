@@ -3,6 +3,9 @@ package attribution
 import (
 	"testing"
 	"time"
+
+	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
 // learn tells what made the pods that were claimed.
@@ -70,6 +73,58 @@ func TestASuccessorThatIsKnownLater(t *testing.T) {
 	}
 	if billed != 80 {
 		t.Errorf("%v s billed, want 80", billed)
+	}
+}
+
+// The same where there is no room under the limit when the successor comes, or was none when the one before
+// it came: what is told of both, under their name or as type overflow, is what they had.
+func TestASuccessorBeyondTheLimit(t *testing.T) {
+	for name, others := range map[string]struct{ first, then bool }{ // beside it
+		"full when it comes": {}, "full when the one before came": {first: true}, "full all the time": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 2, Config{Limit: 4 + 1, Keep: 3 * time.Minute}) // four are nobody's
+			errors := 0.
+			wait := func(n int, db, other bool, made string) {
+				r.claims = nil
+				if db {
+					r.claim("db-0", 0, "", 1)
+					r.learn("StatefulSet", made)
+				}
+				if other {
+					r.claim("other", 1, "", 1)
+				}
+				for range n {
+					r.gpus[0].busy, errors = r.gpus[0].busy+1, errors+1
+					r.gpus[0].ecc = &errors
+					r.picture(10 * time.Second)
+				}
+			}
+			wait(1, false, others.first, "")
+			wait(1, true, others.first, "db")
+			wait(30, true, others.then, "db")
+			wait(3, false, others.then, "")
+			wait(3, true, others.then, "")
+			wait(10, true, others.then, "db")
+			ecc := func(w *telemetry.Workload) metric.Value {
+				return w.Holding.ECCErrors[telemetry.ECCErrorTypeUncorrected]
+			}
+			for what, get := range map[string]func(*telemetry.Workload) metric.Value{"allocated": allocatedOf, "busy": busyOf, "errors": ecc} {
+				want := map[string]float64{"allocated": 310 + 120, "busy": 32 + 13, "errors": 32 + 13}[what]
+				if got := r.sum(get, `uuid="GPU-0"`, `"db-0"`) + r.sum(get, `uuid="GPU-0"`, `type="overflow"`); got != want {
+					t.Errorf("%s: %v told, want %v", what, got, want)
+				}
+			}
+			billed := 0.
+			for i := range r.last.Usages {
+				if r.last.Usages[i].Labels.Get("k8s_workload_name") == "db" {
+					billed += number(r.last.Usages[i].Read.Accounting.AllocatedTime)
+				}
+			}
+			if billed != 430 {
+				t.Errorf("%v s billed, want 430", billed)
+			}
+		})
 	}
 }
 

@@ -30,7 +30,8 @@ type rigGPU struct {
 	memory float64
 	watts  float64 // drawn now
 	load   float64
-	quiet  bool // it does not answer
+	ecc    *float64 // uncorrected errors; nil: they are not told
+	quiet  bool     // it does not answer
 	parts  []*rigPart
 	procs  map[int64]*rigProc
 }
@@ -89,6 +90,9 @@ func (g *rigGPU) read() snapshot.Device {
 	d.Read.Power.Energy.Set(g.joules)
 	d.Read.Power.Draw.Set(g.watts)
 	d.Read.Memory.Usage.Set(g.memory)
+	if g.ecc != nil {
+		d.Read.ECC.Errors[telemetry.ECCErrorTypeUncorrected].Set(*g.ecc)
+	}
 	d.Read.Processes = []telemetry.Part[telemetry.Process]{}
 	for pid, p := range g.procs {
 		one := telemetry.Part[telemetry.Process]{Labels: telemetry.ProcessAttributes{PartitionUUID: p.part, ProcessPid: pid}.Labels()}
