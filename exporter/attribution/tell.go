@@ -23,7 +23,7 @@ func (a *Attributor) tell(s *snapshot.Snapshot) {
 			continue
 		}
 		s.Workloads = append(s.Workloads, acc.tell(a.turn, a.clock, a.cfg.Hold))
-		if acc.workload.Type < telemetry.WorkloadTypeUnattributed {
+		if acc.workload.Type < telemetry.WorkloadTypeUnattributed && !acc.retired { // its successor's info has the same labels
 			s.Details = append(s.Details, acc.info)
 		}
 	}
