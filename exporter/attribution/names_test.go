@@ -111,3 +111,54 @@ func TestOneInfoForANamesake(t *testing.T) {
 	r.picture(10 * time.Second)
 	images("when the first is back", "old:1")
 }
+
+// The labels by which a device's gauges and gpu_owner_info name who holds it are those of its counts, also
+// where it is learned after they froze what made it: joins on any of them find something.
+func TestOwnersAreNamedAsTheirCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		learned time.Duration // after the first picture
+		frozen  string        // the name of what made it, from the 30th second on
+	}{
+		"learned at once": {0, "train"}, "learned within the hold": {20 * time.Second, "train"}, "learned too late": {50 * time.Second, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 3, Config{})
+			r.gpus[1].parts = []*rigPart{{uuid: "MIG-a", slices: 3}, {uuid: "MIG-b", slices: 3}}
+			r.gpus[2].parts = []*rigPart{{uuid: "MIG-c", slices: 7}}
+			r.claim("a", 0, "", 1)
+			r.claim("a", 1, "", 1)
+			r.claim("a", 2, "MIG-c", 1)
+			for at := time.Duration(0); at <= 80*time.Second; at += 10 * time.Second {
+				if at >= c.learned {
+					r.learn("Job", "train")
+				}
+				r.picture(10 * time.Second)
+				want := c.frozen
+				if at < 30*time.Second {
+					want = map[bool]string{true: "train"}[at >= c.learned]
+				}
+				check := func(what string, got string) {
+					t.Helper()
+					if got != want {
+						t.Errorf("at %v: %s names %q, want %q", at, what, got, want)
+					}
+				}
+				for i := range r.last.Devices {
+					d := &r.last.Devices[i]
+					check("a gauge of "+d.Identity.UUID, d.Owned.Get("k8s_workload_name"))
+					for k := range d.Read.Partitions {
+						check("a gauge of a part of "+d.Identity.UUID, d.Read.Partitions[k].Owned.Get("k8s_workload_name"))
+					}
+				}
+				for _, o := range r.last.Owners {
+					check("the owner of "+o.Labels.Text(), o.Labels.Get("k8s_workload_name"))
+				}
+				for _, w := range r.last.Workloads {
+					if w.Labels.Get("k8s_pod_name") == "a" {
+						check("counts "+w.Labels.Text(), w.Labels.Get("k8s_workload_name"))
+					}
+				}
+			}
+		})
+	}
+}

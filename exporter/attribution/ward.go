@@ -222,12 +222,12 @@ func (a *Attributor) stakes(d *snapshot.Device, claims map[Thing][]Claim, uses [
 }
 
 // together is who holds a device that is used in parts: exclusively who alone holds all of them.
-func together(stakes []stake) Owner {
+func (a *Attributor) together(stakes []stake) Owner {
 	parts := stakes[:len(stakes)-1]
 	o := Owner{Thing: stakes[len(parts)].owner.Thing, Sharing: telemetry.SharingNone}
 	all := true
 	for i := range parts {
-		for _, c := range parts[i].owner.Holders {
+		for _, c := range a.named(parts[i].owner).Holders {
 			c.Thing, c.Share = o.Thing, c.Share*parts[i].weight
 			o.hold(&c)
 		}
@@ -240,6 +240,23 @@ func together(stakes []stake) Owner {
 	return o
 }
 
+// named is an owner as the accounts name who holds the thing, which have been met: what is learned after
+// the labels of those froze is not told by other series either, so that joins find them.
+func (a *Attributor) named(o Owner) Owner {
+	own := o.Holders
+	for i := range own {
+		acc := a.accounts[key{o.Thing, identity(own[i].Workload)}]
+		if acc == nil || acc.workload == own[i].Workload {
+			continue
+		}
+		if &o.Holders[0] == &own[0] {
+			o.Holders = slices.Clone(own) // the next interval is booked to them as they are
+		}
+		o.Holders[i].Workload = acc.workload
+	}
+	return o
+}
+
 // meetAll tells who holds the device and its partitions now, and opens their accounts.
 func (a *Attributor) meetAll(d *snapshot.Device, w *ward, uses []Use) {
 	_, energy := w.counts.energy.Get()
@@ -247,9 +264,9 @@ func (a *Attributor) meetAll(d *snapshot.Device, w *ward, uses []Use) {
 	listed := d.Read.Processes != nil
 	if len(w.stakes) == 1 {
 		x := &w.stakes[0]
-		a.result.add(x.owner)
 		in := interval{busy: count{known: busy}, energy: count{known: energy}}
 		a.meet(&x.owner, d, in, 1, w.measured(x.owner.Thing, uses, 0))
+		a.result.add(a.named(x.owner))
 		a.hold(&x.owner, d.Read.Memory.Usage, uses, listed)
 		return
 	}
@@ -257,17 +274,17 @@ func (a *Attributor) meetAll(d *snapshot.Device, w *ward, uses []Use) {
 	for i := range w.stakes[:len(w.stakes)-1] {
 		x := &w.stakes[i]
 		p := partitionOf(d, x.owner.Partition)
-		a.result.add(x.owner)
 		_, busy := w.worked[x.owner.Partition].Get()
 		in := interval{busy: count{known: busy}, energy: count{known: busy && energy}}
 		a.meet(&x.owner, d, in, x.weight, nil)
+		a.result.add(a.named(x.owner))
 		told := a.hold(&x.owner, p.Partitions.MemoryUsage, uses, listed)
 		if n, ok := rest.Get(); ok {
 			rest.Set(n - told)
 		}
 	}
 	x := &w.stakes[len(w.stakes)-1]
-	a.result.add(together(w.stakes))
+	a.result.add(a.together(w.stakes))
 	a.meet(&x.owner, d, interval{energy: count{known: energy}}, x.weight, nil)
 	if n, ok := rest.Get(); ok {
 		if n < 0 {
