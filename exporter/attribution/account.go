@@ -73,10 +73,13 @@ func (b *bill) tell(out *telemetry.Accounting, live bool) {
 	b.allocated.tell(&out.AllocatedTime, live)
 }
 
-// identity is a workload without what is learned of it later, such as what made its pod, or the pod a
-// job runs in.
+// identity is a workload without what is learned of it later, such as what made its pod, which of its
+// containers it is, or the pod a job runs in.
 func identity(w Workload) Workload {
-	if w.Type == telemetry.WorkloadTypeSlurm {
+	switch w.Type {
+	case telemetry.WorkloadTypeKubernetes:
+		w.Container = ""
+	case telemetry.WorkloadTypeSlurm:
 		w.Namespace, w.Pod, w.Container = "", "", ""
 	}
 	w.Kind, w.Name, w.User, w.Account, w.Partition = "", "", "", "", ""

@@ -259,3 +259,20 @@ func TestAnIdlePodHoldsItsDevice(t *testing.T) {
 		r.wants("energy", energyOf, float64(1500*(i+1)), `"idle"`)
 	}
 }
+
+// A process may be seen in a pod before the kubelet says which of its containers holds the device: the
+// pod is one workload all the same, and has the container's name when that is known.
+func TestAContainerThatIsKnownLater(t *testing.T) {
+	r := newRig(t, 1, Config{})
+	r.claim("web", 0, "", 1)
+	r.picture(0)
+	before := len(r.last.Workloads)
+	r.claims[0].Container = "main"
+	for range 4 {
+		r.picture(10 * time.Second)
+	}
+	if n := len(r.last.Workloads); n != before {
+		t.Errorf("%d series, want %d", n, before)
+	}
+	r.wants("allocated", allocatedOf, 40, `"web"`, `k8s_container_name="main"`)
+}

@@ -43,7 +43,9 @@ type object struct {
 func (o object) name() string { return fmt.Sprint(o.Metadata["name"]) }
 
 // ended says whether a pod is one that the list we ask for leaves out.
-func (o object) ended() bool { return o.Status["phase"] == "Succeeded" || o.Status["phase"] == "Failed" }
+func (o object) ended() bool {
+	return o.Status["phase"] == "Succeeded" || o.Status["phase"] == "Failed"
+}
 
 // cluster is an API server that tells of a node and its pods what files say at that time.
 type cluster struct {
