@@ -96,5 +96,5 @@ $(GOLANGCI):
 
 $(KUBE_APISERVER) $(KUBELET): $(TOOLS)/%-$(KUBE_PINS):
 	mkdir -p $(TOOLS)
-	cd tools/kubernetes && version=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && CGO_ENABLED=0 go build -trimpath \
-		-ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" -o $@ k8s.io/kubernetes/cmd/$*
+	cd tools/kubernetes && version=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && \
+		CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" -o $@ k8s.io/kubernetes/cmd/$*

@@ -63,9 +63,13 @@ func startCluster(t *testing.T) *cluster {
 	return c
 }
 
-// startAPI starts the API server and waits until it answers.
+// startAPI starts the API server and waits until it answers. It writes down anew what it is asked: of one
+// that was killed nobody knows what has ended.
 func (c *cluster) startAPI(t *testing.T) {
 	t.Helper()
+	if err := os.RemoveAll(auditLog); err != nil {
+		t.Fatal(err)
+	}
 	c.api.start(t)
 	await(t, "the API server", func(ctx context.Context) error {
 		client, err := kubernetes.NewForConfig(c.config)

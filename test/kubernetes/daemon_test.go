@@ -70,7 +70,9 @@ func (d *daemon) kill(t *testing.T) {
 	if err := d.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	<-d.end
+	if err := <-d.end; err == nil {
+		t.Fatalf("%s had ended by itself", d.name)
+	}
 	d.cmd = nil
 }
 

@@ -3,14 +3,17 @@ package kubernetes
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -71,8 +74,9 @@ func missing() string {
 			return name + ", which make e2e-kubernetes sets: " + err.Error()
 		}
 	}
-	if there, err := filepath.Glob("/sys/fs/cgroup/*/kubepods/cgroup.procs"); err != nil || len(there) > 0 {
-		return fmt.Sprint("a kubelet seems to run here already: ", there, err)
+	groups, err := podGroups()
+	if _, is := os.Stat("/var/lib/kubelet"); is == nil && (len(groups) > 0 || err != nil) {
+		return fmt.Sprint("this is a node, of another kubelet: ", groups, err)
 	}
 	try := exec.Command("mount", "-t", "tmpfs", "none", "/run")
 	try.SysProcAttr = apart()
@@ -103,6 +107,14 @@ func again(at string) *exec.Cmd {
 // enter runs the tests in the room, and leaves nothing of it behind.
 func enter() (code int, err error) {
 	runtime.LockOSThread() // Pdeathsig means the thread
+	alone, err := lock()
+	if err != nil {
+		return 1, err
+	}
+	defer alone.Close()             //nolint:errcheck // the kernel does
+	if err := sweep(); err != nil { // one before us may have been killed
+		return 1, err
+	}
 	asked := make(chan os.Signal, 4)
 	signal.Notify(asked, unix.SIGINT, unix.SIGTERM, unix.SIGQUIT)
 	room := again(first)
@@ -127,13 +139,22 @@ func notExit(err error) error {
 	return err
 }
 
-// sweep removes the control groups of pods, which belong to no namespace.
-func sweep() error {
-	var groups []string
+// lock waits until no other room is open: control groups of pods belong to no namespace.
+func lock() (net.Listener, error) {
+	for begun := time.Now(); ; time.Sleep(time.Second) {
+		l, err := net.Listen("unix", "@gpumeter/test/kubernetes")
+		if !errors.Is(err, unix.EADDRINUSE) || time.Since(begun) > 15*time.Minute {
+			return l, err
+		}
+	}
+}
+
+// podGroups are the control groups of pods, those above first.
+func podGroups() (groups []string, err error) {
 	for _, pattern := range []string{"/sys/fs/cgroup/kubepods", "/sys/fs/cgroup/*/kubepods"} {
 		roots, err := filepath.Glob(pattern)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, root := range roots {
 			err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
@@ -143,13 +164,18 @@ func sweep() error {
 				return err
 			})
 			if err != nil {
-				return fmt.Errorf("control groups of pods: %w", err)
+				return nil, fmt.Errorf("control groups of pods: %w", err)
 			}
 		}
 	}
-	var failed error
-	for i := len(groups) - 1; i >= 0; i-- { // those below first
-		failed = errors.Join(failed, os.Remove(groups[i]))
+	return groups, nil
+}
+
+// sweep removes the control groups of pods.
+func sweep() error {
+	groups, failed := podGroups()
+	for _, group := range slices.Backward(groups) {
+		failed = errors.Join(failed, os.Remove(group))
 	}
 	return failed
 }
