@@ -59,10 +59,23 @@ func (w *podWatch) run(ctx context.Context) {
 	defer stop()
 	quiet := klog.Logger{} // the health tells what changes; client-go would tell each try
 	asks := &podLister{w, client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}), stop}
-	cache.NewReflectorWithOptions(asks, &metav1.PartialObjectMetadata{}, store{w},
-		cache.ReflectorOptions{Name: "pods", Logger: &quiet, Backoff: &w.backoff},
-	).RunWithContext(klog.NewContext(ctx, quiet))
+	follow := cache.NewReflectorWithOptions(asks, &metav1.PartialObjectMetadata{}, store{w},
+		cache.ReflectorOptions{Name: "pods", Logger: &quiet, Backoff: &w.backoff})
+	// The reflector's own loop would go on with the pause it had come to while the server was away, though
+	// a watch that has expired needs but a list.
+	pauses := w.backoff
+	for ctx.Err() == nil {
+		began := time.Now()
+		follow.ListAndWatchWithContext(klog.NewContext(ctx, quiet)) //nolint:errcheck // who asks has noted it
+		if time.Since(began) > followed {
+			pauses = w.backoff
+		}
+		sleep(ctx, pauses.Step())
+	}
 }
+
+// followed is how long a list and its watch have lasted when a new one may come soon.
+const followed = time.Minute
 
 // failed notes a failure; one that will not pass ends the watch.
 func (w *podWatch) failed(ctx context.Context, err error, stop func()) {

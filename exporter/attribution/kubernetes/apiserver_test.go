@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 func known(c *Client, name string) bool {
@@ -117,6 +119,36 @@ func TestPodWatchAway(t *testing.T) {
 	until(t, "it is back", func() bool { return known(c, "later") })
 	if h := c.Sources()[APIServer]; h.Reason != "" {
 		t.Errorf("%+v", h)
+	}
+}
+
+// A server that was away for long may have forgotten where the watch was. Then it is listed soon, and not
+// after the pause that tries had come to.
+func TestPodWatchExpiredWhileAway(t *testing.T) {
+	a := newFakeAPI(t)
+	cfg := Config{Socket: filepath.Join(t.TempDir(), "absent"), Poll: time.Hour, Jitter: -1, Timeout: 2 * time.Second}
+	apiTells(a)(&cfg)
+	c, err := New(cfg)
+	must(t, err)
+	for _, p := range quick(c).providers.providers {
+		if w, ok := p.(*podWatch); ok {
+			w.backoff = wait.Backoff{Duration: time.Millisecond, Factor: 2, Steps: 20, Cap: time.Hour}
+		}
+	}
+	runs(t, c)
+	until(t, "it is watched", func() bool { return a.open.Load() == 1 })
+	a.disconnect()
+	a.server.CloseClientConnections()
+	must(t, a.server.Listener.Close())
+	until(t, "it was tried often", func() bool { return c.Counts().Failures[APIServer][Refused] > 10 }) // 2 s
+	again := newFakeAPIAt(t, a, a.server.Listener.Addr().String())
+	again.gone.Store(true)
+	again.tell("ADDED", meta("later"))
+	until(t, "the watch has expired", func() bool { return c.Counts().Failures[APIServer][Expired] == 1 })
+	expired := time.Now()
+	until(t, "it is listed", func() bool { return known(c, "later") })
+	if took := time.Since(expired); took > time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
 
