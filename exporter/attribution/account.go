@@ -139,15 +139,8 @@ func (a *account) settle(w Workload, d Detail, method string, now time.Time, hol
 		a.info = a.describe()
 	}
 	waits := w.Type == telemetry.WorkloadTypeKubernetes || w.Type == telemetry.WorkloadTypeSlurm // for what made the pod, for the user
-	if d.Awaited {
-		hold = max(hold, longestAwaited)
-	}
 	a.frozen = a.frozen || !waits || now.Sub(a.born) >= hold
 }
-
-// longestAwaited is how long labels wait for whoever is to be asked. The first question to an API server is
-// up to a minute late, so that a fleet does not ask at once.
-const longestAwaited = 2 * time.Minute
 
 // describe makes the info series.
 func (a *account) describe() telemetry.Part[telemetry.Detail] {

@@ -20,6 +20,7 @@ type Config struct {
 	// and then why.
 	Place func(pid int64) (Workload, string, bool)
 	Hold  time.Duration // from its first sight for which a workload's counts are told as 0; default 30 s
+	Await time.Duration // the longest for which labels wait for who tells of pods, where that was not asked yet; default 2 min
 	Keep  time.Duration // after its end for which its series stay; default 10 min
 	Limit int           // the most workloads, and the most lines of the ledger; those beyond are told as one; default 1000
 	// Since is when the run before this one last counted; zero: it is not known.
@@ -69,6 +70,9 @@ type result struct {
 func New(cfg Config) *Attributor {
 	if cfg.Hold == 0 {
 		cfg.Hold = 30 * time.Second
+	}
+	if cfg.Await == 0 {
+		cfg.Await = 2 * time.Minute
 	}
 	if cfg.Keep == 0 {
 		cfg.Keep = 10 * time.Minute
@@ -281,7 +285,11 @@ func (a *Attributor) open(at Thing, w Workload, d Detail, method string) *accoun
 	if acc.turn != a.turn {
 		acc.turn, acc.seen, acc.memory = a.turn, a.clock, metric.Value{}
 	}
-	acc.settle(w, d, method, a.clock, a.cfg.Hold)
+	hold := a.cfg.Hold
+	if d.Awaited {
+		hold = max(hold, a.cfg.Await)
+	}
+	acc.settle(w, d, method, a.clock, hold)
 	if acc.into != nil {
 		acc.into = a.open(at, overflow, Detail{}, "")
 	}

@@ -46,29 +46,31 @@ func TestShownLabelsFreeze(t *testing.T) {
 // While who tells of pods has not been asked yet, labels wait longer, and counts with them: a series that
 // has begun to count keeps its name.
 func TestLabelsAreAwaited(t *testing.T) {
-	for name, told := range map[string]time.Duration{ // after the first picture; 0: never
-		"told late": 80 * time.Second, "never told": 0, "told too late": 140 * time.Second,
+	for name, c := range map[string]struct{ await, told, longest time.Duration }{ // told after the first picture; 0: never
+		"told late": {0, 80 * time.Second, 2 * time.Minute}, "never told": {0, 0, 2 * time.Minute}, "told too late": {0, 140 * time.Second, 2 * time.Minute},
+		"awaited for longer": {200 * time.Second, 140 * time.Second, 200 * time.Second}, "not awaited": {time.Second, 80 * time.Second, 30 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(t, Config{})
+			told := c.told
+			n := newNode(t, Config{Await: c.await})
 			n.claims = []Claim{{Thing: gpu0, Share: 1, Detail: Detail{Awaited: true}, Workload: Workload{Type: telemetry.WorkloadTypeKubernetes, Namespace: "team", Pod: "web-1"}}}
 			n.picture(0, 0, 0)
-			for at := 10 * time.Second; at <= 150*time.Second; at += 10 * time.Second {
+			for at := 10 * time.Second; at <= 180*time.Second; at += 10 * time.Second {
 				if at == told {
 					n.claims[0].Awaited, n.claims[0].Kind, n.claims[0].Name = false, "Deployment", "web"
 				}
 				n.picture(10*time.Second, 10, 1000)
 				series := n.of(`k8s_pod_name="web-1"`)
 				counts, _ := series.Accounting.BusyTime.Get()
-				begun := told > 0 && at >= told || at >= longestAwaited
+				begun := told > 0 && at >= told || at >= c.longest
 				if want := map[bool]float64{true: at.Seconds()}[begun]; counts != want {
 					t.Errorf("after %v: %v, want %v", at, counts, want)
 				}
 			}
-			if named := n.of(`k8s_workload_name="web"`) != nil; named != (told == 80*time.Second) {
+			if named := n.of(`k8s_workload_name="web"`) != nil; named != (told > 0 && told < c.longest) {
 				t.Errorf("it bears what it was told: %v", named)
 			}
-			n.want("its bill", n.billed(`k8s_namespace_name="team"`).Accounting.BusyTime, 150)
+			n.want("its bill", n.billed(`k8s_namespace_name="team"`).Accounting.BusyTime, 180)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/process"
@@ -34,7 +35,8 @@ type witnesses struct {
 func newAttributor(c config.Node, who witnesses, log *slog.Logger) *attribution.Attributor {
 	return attribution.New(attribution.Config{
 		Claims: who.claims, Place: who.place, Hold: c.WorkloadHold, Keep: c.WorkloadKeep, Limit: c.SeriesLimit,
-		Join: c.Labels == "join", Logger: log,
+		Await: c.Kubernetes.APIJitter + time.Minute, // the first question, and one more where that fails
+		Join:  c.Labels == "join", Logger: log,
 	})
 }
 

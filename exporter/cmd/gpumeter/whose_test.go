@@ -2,13 +2,17 @@ package main
 
 import (
 	"cmp"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
 	"github.com/gpumeter/gpumeter/exporter/attribution/process"
 	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
+	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
@@ -132,5 +136,33 @@ func TestJobInPodOwnsOnce(t *testing.T) {
 	}
 	if got := s.Devices[0].Whose(); got != "ml/slurmd-0" {
 		t.Errorf("whose for people: %s", got)
+	}
+}
+
+// However late the API server may first be asked, labels wait for what it tells.
+func TestLabelsWaitForTheFirstQuestion(t *testing.T) {
+	for _, jitter := range []time.Duration{0, time.Minute, 20 * time.Minute} {
+		made, pods := "", attribution.Claim{Thing: attribution.Thing{Device: uuid0}, Share: 1}
+		who := witnesses{claims: []func([]snapshot.Device) []attribution.Claim{func([]snapshot.Device) []attribution.Claim {
+			pods.Workload = attribution.Workload{Type: telemetry.WorkloadTypeKubernetes, Namespace: "ml", Pod: "train-0", Kind: made, Name: made}
+			pods.Awaited = made == ""
+			return []attribution.Claim{pods}
+		}}}
+		c := config.Node{WorkloadHold: 30 * time.Second}
+		c.Kubernetes.APIJitter = jitter
+		a := newAttributor(c, who, slog.New(slog.DiscardHandler))
+		start := time.Unix(1_800_000_000, 0)
+		var last *snapshot.Snapshot
+		for after := time.Duration(0); after <= jitter+time.Minute; after += 15 * time.Second {
+			if after > jitter+30*time.Second {
+				made = "Job"
+			}
+			last = &snapshot.Snapshot{Taken: start.Add(after), Devices: machine()[:1]}
+			a.Stage(last)
+		}
+		named := slices.ContainsFunc(last.Workloads, func(w telemetry.Part[telemetry.Workload]) bool { return w.Labels.Get("k8s_workload_name") == "Job" })
+		if !named {
+			t.Errorf("first asked within %v: the labels did not wait", jitter)
+		}
 	}
 }
