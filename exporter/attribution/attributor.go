@@ -23,8 +23,6 @@ type Config struct {
 	Await time.Duration // the longest for which labels wait for who tells of pods, where that was not asked yet; default 2 min
 	Keep  time.Duration // after its end for which its series stay; default 10 min
 	Limit int           // the most workloads, and the most lines of the ledger; those beyond are told as one; default 1000
-	// Since is when the run before this one last counted; zero: it is not known.
-	Since time.Time
 	// Join leaves the owner's labels and the model off the gauges of devices: they are to be joined.
 	Join   bool
 	Logger *slog.Logger
@@ -119,13 +117,6 @@ func (a *Attributor) take(s *snapshot.Snapshot) {
 	a.sweep()
 }
 
-// Last is until when everything is counted; zero before the first picture.
-func (a *Attributor) Last() time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.last
-}
-
 // pass is the time since the picture before; it is not known when nobody looked for long, or the
 // clock was set back.
 func (a *Attributor) pass(taken time.Time) (seconds float64, known bool) {
@@ -133,9 +124,6 @@ func (a *Attributor) pass(taken time.Time) (seconds float64, known bool) {
 	a.last = taken
 	if before.IsZero() {
 		a.clock = taken
-		if !a.cfg.Since.IsZero() {
-			a.missed = max(taken.Sub(a.cfg.Since).Seconds(), 0)
-		}
 		return 0, true
 	}
 	since := taken.Sub(before)

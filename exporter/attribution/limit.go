@@ -22,7 +22,7 @@ type Counts struct {
 	Lines     int               // of the ledger, now
 	Billed    uint64            // workloads billed to a line of type overflow, for want of room for their own
 	Clamps    map[string]uint64 // times a remainder below zero was set to 0, by the metric it is of
-	Missed    float64           // seconds for which nothing was counted: since the run before, and whenever no picture was taken for more than ten minutes
+	Missed    float64           // seconds of this run for which nothing was counted, since no picture was taken for more than ten minutes; those between runs are of exporter/downtime
 }
 
 // Counts tells them.
