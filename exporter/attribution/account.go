@@ -105,9 +105,13 @@ func (a *account) book(more bill) {
 // was folded is told already, with the others of type overflow.
 func (a *account) take(from *account) {
 	a.unbilled.add(from.unbilled)
-	if from.into != nil {
-		return
+	if from.into == nil {
+		a.count(from)
 	}
+}
+
+// count adds what another account has counted, as it is told.
+func (a *account) count(from *account) {
 	for to := a; to != nil; to = to.into {
 		to.bill.add(from.bill)
 		for i := range to.xids {

@@ -52,6 +52,9 @@ func (a *Attributor) admit(acc *account) {
 			}
 		}
 		last.into = a.open(last.at, overflow, Detail{}, "")
+		if !last.live { // what it took so far was told as 0
+			last.into.count(last)
+		}
 		a.folded.now++
 		a.folded.total++
 	default:

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
@@ -62,6 +63,35 @@ func TestProcessesAreFoldedFirst(t *testing.T) {
 	r.picture(time.Second)
 	if r.of(`"next"`) == nil {
 		t.Error("there is room, and none is given")
+	}
+}
+
+// What a process took that is folded within its hold was told as 0 under its name, and is told with the others.
+func TestWhatWasNotToldIsFoldedToo(t *testing.T) {
+	r := newRig(t, 2, Config{Limit: 4 + 1}) // four are nobody's
+	r.whose[1] = Workload{Type: telemetry.WorkloadTypeProcess, Unit: "python3"}
+	r.gpus[1].procs[1] = &rigProc{memory: 10}
+	work := func(n int) {
+		for range n {
+			r.gpus[1].busy, r.gpus[1].joules = r.gpus[1].busy+4, r.gpus[1].joules+300
+			r.picture(10 * time.Second)
+		}
+	}
+	r.picture(0)
+	work(2)
+	r.wants("allocated, in the hold", allocatedOf, 0, "python3")
+	r.claim("web", 0, "", 1)
+	work(6)
+	if r.of("python3") != nil || r.of(`"web"`) == nil {
+		t.Fatal("the pod is folded, not the process")
+	}
+	for what, c := range map[string]struct {
+		get  func(*telemetry.Workload) metric.Value
+		want float64
+	}{"allocated": {allocatedOf, 80}, "busy": {busyOf, 32}, "energy": {energyOf, 2400}} {
+		if got := r.sum(c.get, "GPU-1"); got != c.want {
+			t.Errorf("%s: %v of the device are told, want %v", what, got, c.want)
+		}
 	}
 }
 
