@@ -70,7 +70,7 @@ func TestChurn(t *testing.T) {
 			first = heap()
 		}
 	}
-	if grown := int64(heap()) - int64(first); grown > 1<<20 {
+	if grown := int64(heap()) - int64(first); grown > 2<<20 { // what ended pods leave would be several times that
 		t.Errorf("%d KiB more after half an hour than after ten minutes, of %d KiB", grown>>10, first>>10)
 	} else {
 		t.Logf("%d KiB, %d KiB more than after ten minutes", heap()>>10, grown>>10)
