@@ -18,9 +18,17 @@ type fakeCluster struct {
 	is   kubernetes.Health
 	held []kubernetes.Holding
 	pods []kubernetes.Pod
+
+	waiting bool // the kubelet has not answered yet
 }
 
-func (f *fakeCluster) Holdings() *kubernetes.Holdings { return kubernetes.NewHoldings(f.held...) }
+func (f *fakeCluster) Holdings() *kubernetes.Holdings {
+	h := kubernetes.NewHoldings(f.held...)
+	if f.waiting {
+		h.Reason = kubernetes.Waiting
+	}
+	return h
+}
 
 func (f *fakeCluster) Pods() (kubernetes.Source, int, kubernetes.Health) {
 	return f.by, len(f.pods), f.is

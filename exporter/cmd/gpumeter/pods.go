@@ -247,8 +247,9 @@ func podOf(pods cluster, p process.Process) (attribution.Workload, string, bool)
 		return podWorkload(pod.Namespace, pod.Name, container.Name, pod), "cgroup of the container", true
 	}
 	pod, known := pods.PodByUID(p.Pod)
+	held := pods.Holdings()
 	var only *kubernetes.Holding // of the pod's containers the one that holds anything
-	for _, h := range pods.Holdings().All() {
+	for _, h := range held.All() {
 		switch {
 		case h.Ref.Monitor || h.UID != p.Pod && (!known || h.Namespace != pod.Namespace || h.Pod != pod.Name):
 		case only == nil:
@@ -260,7 +261,7 @@ func podOf(pods cluster, p process.Process) (attribution.Workload, string, bool)
 	switch {
 	case only != nil:
 		return podWorkload(only.Namespace, only.Pod, only.Container, pod), "cgroup of the pod", true
-	case known:
+	case known && held.Reason != kubernetes.Waiting: // else it may still be told which container it is
 		return podWorkload(pod.Namespace, pod.Name, "", pod), "cgroup of the pod", true
 	}
 	return attribution.Workload{}, doctor.NoPod, false

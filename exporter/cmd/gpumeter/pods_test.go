@@ -249,6 +249,8 @@ func TestPodOfProcess(t *testing.T) {
 	}{
 		"the container":                   {fakeCluster{pods: []kubernetes.Pod{web}}, process.Place{Pod: uid, Container: cid}, "web/main of Pod", true},
 		"the pod, of which nothing holds": {fakeCluster{pods: []kubernetes.Pod{web}}, process.Place{Pod: uid, Container: "b"}, "web/ of Pod", true},
+		"nobody has told yet what holds":  {fakeCluster{pods: []kubernetes.Pod{web}, waiting: true}, process.Place{Pod: uid, Container: "b"}, "/ of ", false},
+		"nor what a known container does": {fakeCluster{pods: []kubernetes.Pod{web}, waiting: true}, process.Place{Pod: uid, Container: cid}, "web/main of Pod", true},
 		"the one container that holds":    {fakeCluster{held: []kubernetes.Holding{byUID("web/main")}}, process.Place{Pod: uid}, "web/main of ", true},
 		"the one that holds, by its name": {fakeCluster{pods: []kubernetes.Pod{web}, held: []kubernetes.Holding{given("web/side", "nvidia.com/gpu", uuid0)}}, process.Place{Pod: uid}, "web/side of Pod", true},
 		"one of two that hold":            {fakeCluster{held: []kubernetes.Holding{byUID("web/main"), byUID("web/side")}}, process.Place{Pod: uid}, "web/ of ", true},
