@@ -40,7 +40,12 @@ func startSlurm(t testing.TB) *slurmNode {
 	if os.Geteuid() != 0 {
 		t.Skip("Slurm's daemons, their control groups and a /dev of their own need root")
 	}
-	n := &slurmNode{TB: t, name: fmt.Sprintf("gpumeter%d", os.Getpid()), dir: t.TempDir()}
+	dir, err := os.MkdirTemp("/var/tmp", "gpumeter") // which the users of jobs may enter, wherever TMPDIR is
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	n := &slurmNode{TB: t, name: fmt.Sprintf("gpumeter%d", os.Getpid()), dir: dir}
 	n.jobs = filepath.Join(n.dir, "jobs")
 	probe := filepath.Join(cgroups, "devices", n.name)
 	if err := os.Mkdir(probe, 0o755); err != nil {
@@ -80,7 +85,7 @@ func startSlurm(t testing.TB) *slurmNode {
 // configure writes the files of slurm/ with what is this node's put in.
 func (n *slurmNode) configure() {
 	n.Helper()
-	if err := os.Chmod(filepath.Dir(n.dir), 0o755); err != nil { // users read slurm.conf
+	if err := os.Chmod(n.dir, 0o755); err != nil { // users read slurm.conf
 		n.Fatal(err)
 	}
 	scripts, err := filepath.Abs("../../contrib/slurm")
