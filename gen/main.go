@@ -15,6 +15,7 @@ import (
 	"github.com/gpumeter/gpumeter/gen/emit/compat"
 	"github.com/gpumeter/gpumeter/gen/emit/fieldtable"
 	"github.com/gpumeter/gpumeter/gen/emit/gostruct"
+	"github.com/gpumeter/gpumeter/gen/emit/health"
 	"github.com/gpumeter/gpumeter/gen/emit/jsonschema"
 	"github.com/gpumeter/gpumeter/gen/emit/markdown"
 	"github.com/gpumeter/gpumeter/gen/emit/semconv"
@@ -33,6 +34,7 @@ var emitters = []emit.Emitter{
 	semconv.Emitter,
 	compat.Emitter,
 	xids.Emitter,
+	health.Emitter,
 }
 
 func main() {

@@ -449,6 +449,27 @@ func (x XIDAction) String() string {
 	return [...]string{"reset", "reboot", "drain", "inspect", "application", "none", "unknown"}[x]
 }
 
+// HealthTerm is gpu.health.term: What speaks against the health of the device.
+type HealthTerm int
+
+// Values of gpu.health.term.
+const (
+	HealthTermRecoveryAction  HealthTerm = iota // The driver wants something done before the device is used again.
+	HealthTermXIDRecovery                       // An XID that asked for a reset, a restart or a drain not long ago.
+	HealthTermXIDInspect                        // An XID that asked someone to look into it not long ago.
+	HealthTermECCUncorrected                    // A memory error that could not be corrected not long ago.
+	HealthTermRemapFailure                      // Memory that can not be repaired.
+	HealthTermRemapPending                      // Memory that waits for a reset to be repaired.
+	HealthTermThermalSlowdown                   // Clocks that heat held down not long ago.
+	HealthTermPCIEWidth                         // PCI Express on fewer lanes than there are, under load.
+	HealthTermNvlinkErrors                      // Errors on NVLinks not long ago.
+)
+
+// String returns the value as the label shows it.
+func (x HealthTerm) String() string {
+	return [...]string{"recovery_action", "xid_recovery", "xid_inspect", "ecc_uncorrected", "remap_failure", "remap_pending", "thermal_slowdown", "pcie_width", "nvlink_errors"}[x]
+}
+
 // RecoveryAction is gpu.recovery.action: What the driver wants done before the device is used again.
 type RecoveryAction int
 

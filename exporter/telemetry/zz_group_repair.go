@@ -34,6 +34,4 @@ type Repair struct {
 	Pending [2]metric.Value
 	// MemoryUnrepairable is gpu.memory.unrepairable: Whether the device has memory that can not be repaired: 1 or 0.
 	MemoryUnrepairable metric.Value
-	// HealthScore is gpu.health.score in 1: How healthy the exporter judges the device to be, from 0 to 1.
-	HealthScore metric.Value
 }

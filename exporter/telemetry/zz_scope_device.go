@@ -15,6 +15,7 @@ type Device struct {
 	Encoder     Encoder           // spec/metrics/encoder.yaml
 	Fabric      Fabric            // spec/metrics/fabric.yaml
 	Fan         Fan               // spec/metrics/fan.yaml
+	Health      Health            // spec/metrics/health.yaml
 	Memory      Memory            // spec/metrics/memory.yaml
 	Mode        Mode              // spec/metrics/mode.yaml
 	Platform    Platform          // spec/metrics/platform.yaml
@@ -514,6 +515,45 @@ var DeviceFamilies = []Family[Device]{
 			Kind: metric.KindGauge, Scope: "device", Group: "fan", Sources: []string{"nvml", "sim"},
 		},
 		Keyed: func(x *Device) *[]metric.Keyed { return &x.Fan.RotationFrequency },
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.health.score", Prom: "gpu_health_score_ratio", Unit: "1", PromUnit: "ratio",
+			Help: "How healthy the exporter judges the device to be, from 0 to 1.",
+			Kind: metric.KindGauge, Scope: "device", Group: "health", Sources: []string{"health"},
+			Rows: []*metric.Labels{nil},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Health.Score },
+		},
+	},
+	{
+		Desc: &metric.Desc{
+			Name: "gpu.health.penalty", Prom: "gpu_health_penalty_ratio", Unit: "1", PromUnit: "ratio",
+			Help: "What the term takes of the health score now, 0 when it does not hold.",
+			Kind: metric.KindGauge, Scope: "device", Group: "health", Sources: []string{"health"},
+			Rows: []*metric.Labels{
+				metric.NewLabels(metric.Label{Name: "gpu_health_term", Value: "recovery_action"}),
+				metric.NewLabels(metric.Label{Name: "gpu_health_term", Value: "xid_recovery"}),
+				metric.NewLabels(metric.Label{Name: "gpu_health_term", Value: "xid_inspect"}),
+				metric.NewLabels(metric.Label{Name: "gpu_health_term", Value: "ecc_uncorrected"}),
+				metric.NewLabels(metric.Label{Name: "gpu_health_term", Value: "remap_failure"}),
+				metric.NewLabels(metric.Label{Name: "gpu_health_term", Value: "remap_pending"}),
+				metric.NewLabels(metric.Label{Name: "gpu_health_term", Value: "thermal_slowdown"}),
+				metric.NewLabels(metric.Label{Name: "gpu_health_term", Value: "pcie_width"}),
+				metric.NewLabels(metric.Label{Name: "gpu_health_term", Value: "nvlink_errors"})},
+		},
+		Rows: []func(*Device) *metric.Value{
+			func(x *Device) *metric.Value { return &x.Health.Penalty[HealthTermRecoveryAction] },
+			func(x *Device) *metric.Value { return &x.Health.Penalty[HealthTermXIDRecovery] },
+			func(x *Device) *metric.Value { return &x.Health.Penalty[HealthTermXIDInspect] },
+			func(x *Device) *metric.Value { return &x.Health.Penalty[HealthTermECCUncorrected] },
+			func(x *Device) *metric.Value { return &x.Health.Penalty[HealthTermRemapFailure] },
+			func(x *Device) *metric.Value { return &x.Health.Penalty[HealthTermRemapPending] },
+			func(x *Device) *metric.Value { return &x.Health.Penalty[HealthTermThermalSlowdown] },
+			func(x *Device) *metric.Value { return &x.Health.Penalty[HealthTermPCIEWidth] },
+			func(x *Device) *metric.Value { return &x.Health.Penalty[HealthTermNvlinkErrors] },
+		},
 	},
 	{
 		Desc: &metric.Desc{
@@ -1115,17 +1155,6 @@ var DeviceFamilies = []Family[Device]{
 		},
 		Rows: []func(*Device) *metric.Value{
 			func(x *Device) *metric.Value { return &x.Repair.MemoryUnrepairable },
-		},
-	},
-	{
-		Desc: &metric.Desc{
-			Name: "gpu.health.score", Prom: "gpu_health_score_ratio", Unit: "1", PromUnit: "ratio",
-			Help: "How healthy the exporter judges the device to be, from 0 to 1.",
-			Kind: metric.KindGauge, Scope: "device", Group: "repair", Sources: []string{},
-			Rows: []*metric.Labels{nil},
-		},
-		Rows: []func(*Device) *metric.Value{
-			func(x *Device) *metric.Value { return &x.Repair.HealthScore },
 		},
 	},
 	{

@@ -19,6 +19,7 @@ type Model struct {
 	Metrics    []*Metric // of all scopes, in the order they are exposed
 	Compats    []*Compat // other exporters, in the order of their names
 	XIDs       *XIDs     // nil: the spec has no such table
+	Health     *Health   // the same
 }
 
 // Scope is a sort of thing metrics are about.

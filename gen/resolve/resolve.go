@@ -36,6 +36,9 @@ func Resolve(spec *schema.Spec) (*Model, error) {
 	if spec.XIDs != nil {
 		r.xids(spec.XIDs)
 	}
+	if spec.Health != nil {
+		r.health(spec.Health)
+	}
 	r.renamed()
 	r.unused()
 	if len(r.faults) == 0 { // else one misspelt metric would be found in every answer, too

@@ -32,7 +32,8 @@ type Spec struct {
 	Attributes []Attribute
 	Groups     []Group
 	Compats    []Compat
-	XIDs       *XIDFile // nil: there is no such table
+	XIDs       *XIDFile    // nil: there is no such table
+	Health     *HealthFile // the same
 }
 
 // ScopeFile is spec/scopes.yaml.

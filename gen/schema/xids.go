@@ -1,11 +1,5 @@
 package schema
 
-import (
-	"errors"
-	"io/fs"
-	"path"
-)
-
 // XIDFile is spec/data/xids.yaml: what the numbers of NVIDIA's XID errors mean.
 type XIDFile struct {
 	Pos    `yaml:"-"`
@@ -25,23 +19,4 @@ type XID struct {
 	Action   string `yaml:"action" need:"true" doc:"The member of gpu.xid_action under which it is counted."`
 	Advice   string `yaml:"advice" need:"true" doc:"One sentence: what to do."`
 	Note     string `yaml:"note" doc:"Why it is classed so, where the catalogue does not say."`
-}
-
-// loadData reads the tables of spec/data, each of which may be missing.
-func loadData(root fs.FS, spec *Spec, faults *Faults) {
-	entries, err := fs.ReadDir(root, "data")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		faults.Add(Pos{File: "spec/data"}, "cannot be read: %v", err)
-	}
-	for _, entry := range entries {
-		name := path.Join("data", entry.Name())
-		if name != "data/xids.yaml" {
-			faults.Add(Pos{File: path.Join("spec", name)}, "only xids.yaml belongs here")
-			continue
-		}
-		var x XIDFile
-		if read(root, name, &x, faults) {
-			spec.XIDs = &x
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/downtime"
+	"github.com/gpumeter/gpumeter/exporter/health"
 	"github.com/gpumeter/gpumeter/exporter/inventory"
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/pci"
@@ -71,7 +72,7 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	if n.inventory, err = inventory.Open(seen); err != nil {
 		return nil, err
 	}
-	stages := []snapshot.Stage{}
+	stages := []snapshot.Stage{health.New(time.Now()).Stage}
 	n.downtime = downtime.Open(seen.Store, time.Now(), log)
 	ours := self.Config{Build: build(), StateFaults: kept.Faults, Downtime: n.downtime.Seconds}
 	if c.Attribution != "none" {

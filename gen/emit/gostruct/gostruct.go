@@ -12,7 +12,7 @@ import (
 	"github.com/gpumeter/gpumeter/gen/resolve"
 )
 
-// Emitter writes one file per group, one per scope, one for the attributes and one for the XIDs.
+// Emitter writes one file per group, one per scope, and one for the attributes and each table.
 var Emitter = emit.Emitter{
 	Name: "gostruct",
 	Doc:  "typed structs and description tables for the exporter",
@@ -48,6 +48,9 @@ func run(m *resolve.Model) ([]emit.File, error) {
 	}
 	if m.XIDs != nil {
 		jobs = append(jobs, job{"xids", dir + "xids.go", m.XIDs})
+	}
+	if m.Health != nil {
+		jobs = append(jobs, job{"health", dir + "health.go", m.Health})
 	}
 	var files []emit.File
 	for _, j := range jobs {

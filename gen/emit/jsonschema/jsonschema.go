@@ -36,6 +36,7 @@ func run(m *resolve.Model) ([]emit.File, error) {
 		{"sources", "All sources", "gen/schema", reflect.TypeFor[schema.SourceFile]()},
 		{"compat", "Answers to another exporter's names", "gen/schema and spec", reflect.TypeFor[schema.Compat]()},
 		{"xids", "The meanings of NVIDIA's XID errors", "gen/schema and spec", reflect.TypeFor[schema.XIDFile]()},
+		{"health", "What the health score is made of", "gen/schema and spec", reflect.TypeFor[schema.HealthFile]()},
 	} {
 		root := builder{m}.of(f.shape)
 		root.Schema, root.Title, root.Comment = draft, f.title, emit.Header(f.from)
@@ -124,7 +125,7 @@ func (b builder) known(t reflect.Type, key string) *node {
 			words.add(a.Key, a.Brief)
 		}
 		return &node{Type: "array", Items: words, UniqueItems: true}
-	case "Answer.metric":
+	case "Answer.metric", "Reading.metric", "Reading.below":
 		return b.metrics()
 	case "Answer.from":
 		return &node{Type: "array", Items: b.metrics(), UniqueItems: true}
@@ -136,6 +137,8 @@ func (b builder) known(t reflect.Type, key string) *node {
 		return n
 	case "XID.action":
 		return b.actions()
+	case "Term.term":
+		return b.terms()
 	case "Group.scopes":
 		words := &node{Type: "string"}
 		for _, s := range b.model.Scopes {
@@ -164,6 +167,17 @@ func (b builder) actions() *node {
 	n := &node{Type: "string"}
 	if b.model.XIDs != nil {
 		for _, m := range b.model.XIDs.Action.Members {
+			n.add(m.ID, m.Brief)
+		}
+	}
+	return n
+}
+
+// terms are those of the health score.
+func (b builder) terms() *node {
+	n := &node{Type: "string"}
+	if b.model.Health != nil {
+		for _, m := range b.model.Health.Attribute.Members {
 			n.add(m.ID, m.Brief)
 		}
 	}
