@@ -78,6 +78,9 @@ spec/sources.yaml:11: source "in side": a name is one lower-case word
 spec/sources.yaml:11: source in side: no metric names it`},
 		{sources, "name: tool", "name: driver", `spec/metrics/events.yaml:17: gpu.events.lost: source tool: is not in spec/sources.yaml
 spec/metrics/events.yaml:25: gpu.events.asking: source tool: is not in spec/sources.yaml
+spec/metrics/feeling.yaml:17: gpu.alarm: source tool: is not in spec/sources.yaml
+spec/metrics/feeling.yaml:23: gpu.utilization: source tool: is not in spec/sources.yaml
+spec/metrics/feeling.yaml:30: gpu.health.penalty: source tool: is not in spec/sources.yaml
 spec/metrics/power.yaml:14: gpu.power.draw: source tool: is not in spec/sources.yaml
 spec/sources.yaml:5: source driver is there twice`},
 	} {
@@ -198,6 +201,6 @@ func TestLabels(t *testing.T) {
 	refusedRoot(t, "15 labels", `spec/metrics/power.yaml:6: gpu.power.draw: 15 labels; at most 14
 spec/metrics/power.yaml:14: gpu.power.draw: source driver: field reads one number, and the metric has attributes; write fields`, root)
 	change(12)
-	refusedRoot(t, "14 labels", `spec/attributes.yaml:89: gpu.more12: no metric has this attribute
+	refusedRoot(t, "14 labels", `spec/attributes.yaml:98: gpu.more12: no metric has this attribute
 spec/metrics/power.yaml:14: gpu.power.draw: source driver: field reads one number, and the metric has attributes; write fields`, root)
 }

@@ -28,6 +28,9 @@ func TestSample(t *testing.T) {
 		{"device", "gpu.events.lost", "gpu_events_lost_total", "", "Events.Lost", true, false, 2},
 		{"device", "gpu.events.asking", "gpu_events_asking_total", "", "Events.Asking", true, false, 3},
 		{"device", "gpu.mood", "gpu_mood", "", "Feeling.Mood", true, false, 3},
+		{"device", "gpu.alarm", "gpu_alarm", "", "Feeling.Alarm", true, false, 2},
+		{"device", "gpu.utilization", "gpu_utilization_ratio", "ratio", "Feeling.Utilization", true, false, 2},
+		{"device", "gpu.health.penalty", "gpu_health_penalty_ratio", "ratio", "Feeling.HealthPenalty", true, false, 3},
 		{"device", "gpu.power.draw", "gpu_power_draw_watts", "watts", "Power.Draw", true, false, 2},
 		{"device", "gpu.power.limit", "gpu_power_limit_watts", "watts", "Power.Limit", true, false, 3},
 		{"device", "gpu.memory.usage", "gpu_memory_usage_bytes", "bytes", "Shared.MemoryUsage", true, false, 2},
@@ -39,6 +42,8 @@ func TestSample(t *testing.T) {
 		{"self", "go.pause.duration", "go_pause_duration_seconds", "seconds", "Pause.Duration", false, false, 0},
 		{"link", "gpu.link.io", "gpu_link_io_bytes_total", "bytes", "Links.Io", true, false, 3},
 		{"link", "gpu.link.quality", "gpu_link_quality_ratio", "ratio", "Links.Quality", true, false, 4},
+		{"link", "gpu.link.width", "gpu_link_width", "", "Links.Width", true, false, 3},
+		{"link", "gpu.link.width.limit", "gpu_link_width_limit", "", "Links.WidthLimit", true, false, 3},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(name{})); diff != "" {
 		t.Error(diff)
@@ -54,7 +59,7 @@ func TestSample(t *testing.T) {
 	if limit.MemberName(2) != "LimitTypeHWMax" || limit.IsAdditive() || !m.Attributes[4].IsAdditive() || limit.Label != "gpu_limit_type" {
 		t.Errorf("attribute %+v", limit)
 	}
-	if len(driver.Metrics) != 10 {
+	if len(driver.Metrics) != 12 {
 		t.Errorf("source driver reads %d metrics", len(driver.Metrics))
 	}
 	if diff := cmp.Diff([]string{"x_seconds", "x_seconds_bucket", "x_seconds_sum", "x_seconds_count"},

@@ -63,5 +63,5 @@ func TestXIDFaults(t *testing.T) {
 	}
 	texts := catalogued()
 	texts["data/xid.yaml"] = "x"
-	expect(t, texts, "another file", "spec/data/xid.yaml: only xids.yaml belongs here")
+	expect(t, texts, "another file", "spec/data/xid.yaml: only xids.yaml and health.yaml belong here")
 }

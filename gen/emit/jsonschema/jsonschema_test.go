@@ -83,7 +83,7 @@ func TestSpecObeys(t *testing.T) {
 		groups, _ := fs.Glob(root, "metrics/*.yaml")
 		others, _ := fs.Glob(root, "compat/*.yaml")
 		tables, _ := fs.Glob(root, "data/*.yaml")
-		if len(top) != 3 || len(groups) == 0 || len(others) == 0 || len(tables) != 1 {
+		if len(top) != 3 || len(groups) == 0 || len(others) == 0 || len(tables) != 2 {
 			t.Errorf("%s: %d files, %d groups, %d other exporters and %d tables", name, len(top), len(groups), len(others), len(tables))
 		}
 		for _, file := range slices.Concat(top, groups, others, tables) {
@@ -144,6 +144,14 @@ func TestMistakes(t *testing.T) {
 		{"data/xids.yaml", "who: nobody", "who: noone", "must be one of 'operator'"},
 		{"data/xids.yaml", "code: 62", "code: -62", "minimum: got -62"},
 		{"data/xids.yaml", "advice: Reset it.", "advise: Reset it.", "'advise' not allowed"},
+		{"data/health.yaml", "term: asking", "term: asing", "must be one of 'bad_mood'"},
+		{"data/health.yaml", "weight: 0.6", "weight: much", "want number"},
+		{"data/health.yaml", "    weight: 0.6\n", "", "missing property 'weight'"},
+		{"data/health.yaml", "metric: gpu.alarm", "metric: gpu.alram", "must be one of 'gpu.events'"},
+		{"data/health.yaml", "below: gpu.link.width.limit", "below: gpu.link.width.limits", "must be one of 'gpu.events'"},
+		{"data/health.yaml", "fresh: true", "fersh: true", "'fersh' not allowed"},
+		{"data/health.yaml", "fresh: true", "fresh: often", "want boolean"},
+		{"data/health.yaml", "window: 90s", "window: 90", "want string"},
 		{"sources.yaml", "keys: [metric]", "keys: [metrics]", "must be one of 'call'"},
 		{"sources.yaml", "keys: [metric]", "key: [metric]", "'key' not allowed"},
 	} {
