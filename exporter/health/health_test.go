@@ -30,12 +30,8 @@ func healthy() *board {
 			if from.Least > 0 && !from.Fresh {
 				old = 70
 			}
-			if from.Device != nil {
-				from.Device(&b.Device).Set(old)
-				continue
-			}
 			for i := range b.Links {
-				from.Link(&b.Links[i].Read).Set(old)
+				valueOf(&from, b, i).Set(old)
 			}
 		}
 	}
@@ -214,6 +210,14 @@ func TestWeights(t *testing.T) {
 	}
 }
 
+// valueOf is a reading of the board, or of one of its links.
+func valueOf(from *telemetry.HealthReading, b *board, link int) *metric.Value {
+	if from.Device != nil {
+		return from.Device(&b.Device)
+	}
+	return from.Link(&b.Links[link].Read)
+}
+
 // Whatever happens to a board, and whatever it tells, the score is between 0 and 1, and 1 less what
 // the terms take; it is there when one of them is.
 func TestProperty(t *testing.T) {
@@ -227,12 +231,7 @@ func TestProperty(t *testing.T) {
 		}
 		for _, rule := range telemetry.HealthRules {
 			for _, from := range rule.From {
-				v := (*metric.Value)(nil)
-				if from.Device != nil {
-					v = from.Device(&b.Device)
-				} else {
-					v = from.Link(&b.Links[random.IntN(len(b.Links))].Read)
-				}
+				v := valueOf(&from, b, random.IntN(len(b.Links)))
 				switch n := random.IntN(4000); {
 				case n < 2:
 					v.Fail([]*metric.Reason{metric.Late, metric.Unsupported, metric.NoData}[random.IntN(3)])
