@@ -134,6 +134,17 @@ func TestPartial(t *testing.T) {
 	r.at = r.at.Add(time.Hour)
 	score(t, "an hour later", r.picture(true), 1)
 	score(t, "which was not yet over", r.look(-time.Minute), 0.6)
+
+	r = newRig(healthy())
+	errors := r.board.ECC.Errors[telemetry.ECCErrorTypeUncorrected]
+	r.board.ECC.Errors[telemetry.ECCErrorTypeUncorrected].Fail(metric.Late)
+	r.look(0)
+	delete(r.cases["GPU-0"].counts, place{int(ecc), 0, ""})
+	r.board.ECC.Errors[telemetry.ECCErrorTypeUncorrected] = errors
+	r.picture(true)
+	if c := r.cases["GPU-0"].counts[place{int(ecc), 0, ""}]; c != nil {
+		t.Errorf("a counter that was told there first is remembered as %+v, want it not to be", c)
+	}
 }
 
 // A device that does not answer does not look healthy; what is known to hold is told.
@@ -179,6 +190,9 @@ func TestNotTold(t *testing.T) {
 	}
 	r.board.Repair.RetiredPagesPending.Fail(metric.Late)
 	unknown(t, "pages that may wait", r.look(time.Second), telemetry.HealthTermRemapPending, metric.Late)
+	r.board.Repair.RetiredPagesPending.Fail(metric.Unsupported)
+	r.board.Repair.Pending[telemetry.RepairPartTpc].Fail(metric.Late)
+	unknown(t, "no pages, and parts that may wait", r.look(time.Second), telemetry.HealthTermRemapPending, metric.Late)
 }
 
 // An error stays known while its counter is not told for a while.
