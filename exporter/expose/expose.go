@@ -21,6 +21,7 @@ type Families struct {
 	workload  []telemetry.Family[telemetry.Workload]
 	detail    []telemetry.Family[telemetry.Detail]
 	usage     []telemetry.Family[telemetry.Usage]
+	engine    []telemetry.Family[telemetry.Engine]
 	host      []telemetry.Family[telemetry.Host]
 	self      []telemetry.Family[telemetry.Self]
 }
@@ -36,6 +37,7 @@ func NewFamilies(keep func(*metric.Desc) bool) *Families {
 	f.workload = filter(f, telemetry.WorkloadFamilies, keep)
 	f.detail = filter(f, telemetry.DetailFamilies, keep)
 	f.usage = filter(f, telemetry.UsageFamilies, keep)
+	f.engine = filter(f, telemetry.EngineFamilies, keep)
 	f.host = filter(f, telemetry.HostFamilies, keep)
 	f.self = filter(f, telemetry.SelfFamilies, keep)
 	return f
@@ -84,6 +86,7 @@ func (f *Families) Walk(s *snapshot.Snapshot, v Visitor) {
 	things(&w, f.workload, s.Workloads)
 	things(&w, f.detail, s.Details)
 	things(&w, f.usage, s.Usages)
+	things(&w, f.engine, s.Engines)
 	for i := range f.host {
 		w.begin(f.host[i].Desc)
 		if s.Host != nil {

@@ -52,7 +52,7 @@ func (k *keeper) left() <-chan struct{} {
 func (k *keeper) drain(term context.Context, failed error) (next context.Context) {
 	for _, w := range k.current() {
 		k.dismiss(w)
-		k.leaving[w.device] = w
+		k.leaving[w.of()] = w
 	}
 	released := errors.Is(context.Cause(term), errReleased)
 	k.set(func() {

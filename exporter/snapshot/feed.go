@@ -200,6 +200,11 @@ func (f *Feed) composeLocked(r *round, slots []slot, partial bool) *Snapshot {
 		if x.reading.host != nil && x.reading.why == nil {
 			s.Host = x.reading.host
 		}
+		for _, e := range x.reading.served {
+			if e.why == nil && x.reading.why == nil {
+				s.Engines = append(s.Engines, e.Part)
+			}
+		}
 	}
 	for _, k := range f.keepers {
 		h := k.health()

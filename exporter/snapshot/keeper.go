@@ -36,7 +36,7 @@ type keeper struct {
 	served bool // it has listed its devices; run's goroutine alone touches it
 
 	// Workers of devices no longer listed that may still be in the driver; serve's goroutine alone touches it.
-	leaving map[source.Device]*worker
+	leaving map[any]*worker
 }
 
 var errStarting = errors.New("being opened")
@@ -44,7 +44,7 @@ var errStarting = errors.New("being opened")
 func (f *Feed) newKeeper(s source.Source) *keeper {
 	k := &keeper{
 		src: s, cfg: &f.cfg, devices: &f.devices, log: f.cfg.Logger.With("source", s.Name),
-		state: telemetry.SourceStateFailed, err: errStarting, leaving: map[source.Device]*worker{},
+		state: telemetry.SourceStateFailed, err: errStarting, leaving: map[any]*worker{},
 	}
 	if lends(s.Name) {
 		k.hold = &f.hold
@@ -102,11 +102,7 @@ func (k *keeper) serve(term context.Context, reader source.Reader, tried func())
 
 // list lists the devices again and again, until that fails or the term ends.
 func (k *keeper) list(term context.Context, reader source.Reader, tried func()) error {
-	if h, ok := reader.(source.HostReader); ok {
-		w := hostWorker(k.src.Name, h, k.log)
-		w.start(term, k.leaving[nil])
-		k.set(func() { k.workers = []*worker{w} })
-	}
+	k.readOthers(term, reader)
 	for term.Err() == nil {
 		var devices []source.Device
 		err := k.call("list devices", func() (err error) { devices, err = reader.Devices(term); return err })
@@ -123,6 +119,22 @@ func (k *keeper) list(term context.Context, reader source.Reader, tried func()) 
 		sleep(term, k.cfg.Relist)
 	}
 	return nil
+}
+
+// readOthers starts the workers of what is no device.
+func (k *keeper) readOthers(term context.Context, reader source.Reader) {
+	var all []*worker
+	if h, ok := reader.(source.HostReader); ok {
+		all = append(all, hostWorker(k.src.Name, h, k.log))
+	}
+	if e, ok := reader.(source.EngineReader); ok {
+		all = append(all, engineWorker(k.src.Name, e, k.log))
+	}
+	for _, w := range all {
+		w.start(term, k.leaving[w.of()])
+		delete(k.leaving, w.of())
+	}
+	k.set(func() { k.workers = all })
 }
 
 // adopt keeps the workers of devices that are still there, starts those of new ones and stops the rest.
@@ -154,7 +166,7 @@ func (k *keeper) adopt(ctx context.Context, devices []source.Device) {
 		}
 		next = append(next, w)
 	}
-	maps.DeleteFunc(k.leaving, func(_ source.Device, w *worker) bool { return w.ended() })
+	maps.DeleteFunc(k.leaving, func(_ any, w *worker) bool { return w.ended() })
 	for d, w := range have {
 		k.dismiss(w)
 		k.leaving[d] = w

@@ -40,6 +40,14 @@ func (l *ledger) book(slots []slot) {
 		if got.device != nil {
 			bookFaults(l, src, telemetry.DeviceFamilies, got.device)
 		}
+		for i := range got.served {
+			e := &got.served[i]
+			if e.why == nil {
+				bookFaults(l, src, telemetry.EngineFamilies, &e.Read)
+			} else if e.why.Fault {
+				l.fault(Fault{Source: src, Metric: "*", Reason: e.why.Text})
+			}
+		}
 		if got.host != nil {
 			bookFaults(l, src, telemetry.HostFamilies, got.host)
 		}

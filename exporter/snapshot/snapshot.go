@@ -12,9 +12,10 @@ import (
 // Snapshot is the node at one instant. It is never changed once published.
 type Snapshot struct {
 	Taken   time.Time
-	Partial bool            // composed for a scrape that could not wait; not kept
-	Devices []Device        // by vendor and index; one that does not answer is there, without readings
-	Host    *telemetry.Host // nil when nothing reads the host
+	Partial bool                               // composed for a scrape that could not wait; not kept
+	Devices []Device                           // by vendor and index; one that does not answer is there, without readings
+	Host    *telemetry.Host                    // nil when nothing reads the host
+	Engines []telemetry.Part[telemetry.Engine] // those that answered, in the order of their sources
 	Self    telemetry.Self
 	Health  Health
 

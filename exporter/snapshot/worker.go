@@ -20,8 +20,15 @@ var panicked = &metric.Reason{Text: "panicked", Fault: true}
 type reading struct {
 	device *telemetry.Device
 	host   *telemetry.Host
+	served []served       // engines
 	why    *metric.Reason // the whole of it failed
 	took   time.Duration
+}
+
+// served is what one inference engine said.
+type served struct {
+	telemetry.Part[telemetry.Engine]
+	why *metric.Reason // it said nothing
 }
 
 // request asks a worker for its part of a round.
@@ -30,11 +37,12 @@ type request struct {
 	slot  int
 }
 
-// worker reads one device, or the host, and nothing else; when its driver hangs, only it hangs.
+// worker reads one device, or the host, or the engines a source finds, and nothing else; when its
+// driver hangs, only it hangs.
 type worker struct {
 	source string
-	device source.Device // nil: the host
-	known  *known        // nil: the host
+	device source.Device // nil: none
+	known  *known        // nil: no device
 	called string        // what people call the device by
 	read   func(context.Context) reading
 	log    *slog.Logger
@@ -60,10 +68,39 @@ func deviceWorker(sourceName string, d source.Device, k *known, log *slog.Logger
 }
 
 func hostWorker(sourceName string, h source.HostReader, log *slog.Logger) *worker {
-	return newWorker(sourceName, nil, nil, func(ctx context.Context) reading {
+	w := newWorker(sourceName, nil, nil, func(ctx context.Context) reading {
 		buffer := new(telemetry.Host)
 		return reading{host: buffer, why: h.ReadHost(ctx, buffer)}
 	}, log)
+	w.called = "host"
+	return w
+}
+
+// engineWorker reads all engines of a source, which are near at hand: one that panics costs itself alone.
+func engineWorker(sourceName string, r source.EngineReader, log *slog.Logger) *worker {
+	w := newWorker(sourceName, nil, nil, func(ctx context.Context) reading {
+		var all []served
+		for _, e := range r.Engines(ctx) {
+			one := served{why: panicked}
+			guard(log, "read engine", func() error { //nolint:errcheck // it is logged; the reading says that it panicked
+				one.Labels = e.Labels()
+				one.why = e.Read(ctx, &one.Read)
+				return nil
+			})
+			all = append(all, one)
+		}
+		return reading{served: all}
+	}, log)
+	w.called = "engines"
+	return w
+}
+
+// of is what tells a worker from the others of its source.
+func (w *worker) of() any {
+	if w.device != nil {
+		return w.device
+	}
+	return w.called
 }
 
 // ask hands over a request, unless one is waiting already.

@@ -56,3 +56,20 @@ type Sampled interface {
 type HostReader interface {
 	ReadHost(context.Context, *telemetry.Host) *metric.Reason
 }
+
+// EngineReader is a Reader that finds inference engines. They are listed at each reading, not with
+// the devices: they come and go with their pods. Neither listing nor reading waits for an engine:
+// one that is far is asked in the background, on a period of its own.
+type EngineReader interface {
+	Engines(context.Context) []Engine
+}
+
+// Engine is an inference engine that answers, whatever devices it runs on. Its methods are never
+// called at the same time as those of another of its Reader.
+type Engine interface {
+	// Labels say which engine it is and whose. They are made when it is found, not at each read.
+	Labels() *metric.Labels
+	// Read fills the buffer with what the engine said last. A returned reason means that it said
+	// nothing; then nothing is told of it.
+	Read(context.Context, *telemetry.Engine) *metric.Reason
+}

@@ -49,6 +49,7 @@ func node(n int) *snapshot.Snapshot {
 		d.Read.Processes = parts(telemetry.ProcessFamilies, 1, "process_pid")
 		s.Devices = append(s.Devices, d)
 	}
+	s.Engines = parts(telemetry.EngineFamilies, 2, "inference_model")
 	fill(telemetry.HostFamilies, s.Host)
 	fill(telemetry.SelfFamilies, &s.Self)
 	change(s, 0)
@@ -103,6 +104,9 @@ func change(s *snapshot.Snapshot, round int) {
 		for j := range d.Processes {
 			each(telemetry.ProcessFamilies, &d.Processes[j].Read, next)
 		}
+	}
+	for i := range s.Engines {
+		each(telemetry.EngineFamilies, &s.Engines[i].Read, next)
 	}
 	each(telemetry.HostFamilies, s.Host, next)
 	each(telemetry.SelfFamilies, &s.Self, next)
