@@ -49,7 +49,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.time_to_first_token", Prom: "inference_time_to_first_token_seconds", Unit: "s", PromUnit: "seconds",
 			Help: "Time from a request's arrival to its first token.",
-			Kind: metric.KindHistogram, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindHistogram, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 		},
 		Histograms: func(x *Engine) *[]KeyedHistogram { return &x.Inference.TimeToFirstToken },
 	},
@@ -57,7 +57,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.inter_token.latency", Prom: "inference_inter_token_latency_seconds", Unit: "s", PromUnit: "seconds",
 			Help: "Time between two tokens of a request.",
-			Kind: metric.KindHistogram, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindHistogram, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 		},
 		Histograms: func(x *Engine) *[]KeyedHistogram { return &x.Inference.InterTokenLatency },
 	},
@@ -65,7 +65,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.request.duration", Prom: "inference_request_duration_seconds", Unit: "s", PromUnit: "seconds",
 			Help: "Time from a request's arrival to its last token.",
-			Kind: metric.KindHistogram, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindHistogram, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 		},
 		Histograms: func(x *Engine) *[]KeyedHistogram { return &x.Inference.RequestDuration },
 	},
@@ -73,7 +73,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.queue.latency", Prom: "inference_queue_latency_seconds", Unit: "s", PromUnit: "seconds",
 			Help: "Time a request waits before it is worked on.",
-			Kind: metric.KindHistogram, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindHistogram, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 		},
 		Histograms: func(x *Engine) *[]KeyedHistogram { return &x.Inference.QueueLatency },
 	},
@@ -81,7 +81,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.prompt.tokens", Prom: "inference_prompt_tokens_total", Unit: "{token}", PromUnit: "",
 			Help: "Tokens read from prompts.",
-			Kind: metric.KindCounter, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Engine) *metric.Value{
@@ -92,7 +92,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.generated.tokens", Prom: "inference_generated_tokens_total", Unit: "{token}", PromUnit: "",
 			Help: "Tokens written.",
-			Kind: metric.KindCounter, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Engine) *metric.Value{
@@ -103,7 +103,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.requests.finished", Prom: "inference_requests_finished_total", Unit: "{request}", PromUnit: "",
 			Help: "Requests that ended, by why.",
-			Kind: metric.KindCounter, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 			Rows: []*metric.Labels{
 				metric.NewLabels(metric.Label{Name: "inference_finish_reason", Value: "stop"}),
 				metric.NewLabels(metric.Label{Name: "inference_finish_reason", Value: "length"}),
@@ -123,7 +123,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.requests.running", Prom: "inference_requests_running", Unit: "{request}", PromUnit: "",
 			Help: "Requests being worked on.",
-			Kind: metric.KindUpDownCounter, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Engine) *metric.Value{
@@ -134,7 +134,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.requests.waiting", Prom: "inference_requests_waiting", Unit: "{request}", PromUnit: "",
 			Help: "Requests in the queue.",
-			Kind: metric.KindUpDownCounter, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindUpDownCounter, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Engine) *metric.Value{
@@ -145,7 +145,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.kv_cache.utilization", Prom: "inference_kv_cache_utilization_ratio", Unit: "1", PromUnit: "ratio",
 			Help: "Share of the key-value cache in use.",
-			Kind: metric.KindGauge, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindGauge, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Engine) *metric.Value{
@@ -156,7 +156,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.prefix_cache.queries", Prom: "inference_prefix_cache_queries_total", Unit: "{token}", PromUnit: "",
 			Help: "Tokens looked up in the prefix cache.",
-			Kind: metric.KindCounter, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Engine) *metric.Value{
@@ -167,7 +167,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.prefix_cache.hits", Prom: "inference_prefix_cache_hits_total", Unit: "{token}", PromUnit: "",
 			Help: "Tokens found in the prefix cache.",
-			Kind: metric.KindCounter, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Engine) *metric.Value{
@@ -178,7 +178,7 @@ var EngineFamilies = []Family[Engine]{
 		Desc: &metric.Desc{
 			Name: "inference.preemptions", Prom: "inference_preemptions_total", Unit: "{preemption}", PromUnit: "",
 			Help: "Times a request lost its place to another.",
-			Kind: metric.KindCounter, Scope: "engine", Group: "inference", Sources: []string{},
+			Kind: metric.KindCounter, Scope: "engine", Group: "inference", Sources: []string{"sim"},
 			Rows: []*metric.Labels{nil},
 		},
 		Rows: []func(*Engine) *metric.Value{

@@ -14,8 +14,8 @@ type duty struct {
 	load load
 }
 
-// newDuty is of a whole board.
-func newDuty(b *board, p *plan) duty { return duty{plan: p, slices: 1, memory: b.memory - b.reserved} }
+// room is the memory that jobs of a whole board can have.
+func (b *board) room() int64 { return b.memory - b.reserved }
 
 // enter finds what is to be done in a tick. Ticks come in order, until begin.
 func (d *duty) enter(tick int64) {

@@ -23,6 +23,7 @@ type plan struct {
 	seed      uint64
 	serving   bool // answers requests; else it trains
 	work      *mixture
+	model     *llm  // it answers with
 	mates     int64 // boards that work on each job
 	jobs      []job
 	step      int64  // ticks of one wave of training
@@ -35,8 +36,9 @@ type plan struct {
 }
 
 // newPlan makes the plan of one board. Boards of one job start, wait and end together; every other
-// job of a node's entry serves, and all on boards bought for pictures.
-func newPlan(s slot, nodeSeed, jobSeed, ownSeed uint64) *plan {
+// job of a node's entry serves, and all on boards bought for pictures. The memory is what each of them,
+// or a partition, has for it.
+func newPlan(s slot, memory int64, nodeSeed, jobSeed, ownSeed uint64) *plan {
 	p := &plan{
 		seed: mix(ownSeed, 'n'), serving: s.job%2 == 1 || s.board.media, mates: int64(s.mates),
 		step:  between(mix(jobSeed, 's'), 7, 15),
@@ -47,13 +49,16 @@ func newPlan(s slot, nodeSeed, jobSeed, ownSeed uint64) *plan {
 	}
 	p.work = &training
 	if p.serving {
-		p.work = &serving
+		p.work, p.model = &serving, largest(memory*p.mates)
+		p.footprint = 900 // as engines take at once, for a cache as large as can be
 		p.weight = between(mix(ownSeed, 'w'), 650, 750)
 	}
 	const work = cycleTicks - restTicks
 	for from, n := between(mix(jobSeed, 'i'), 20, 60), uint64(0); from < work; n++ {
 		j := job{window: window{from, work}, ramp: between(mix(jobSeed, 'r', n), 20, 60)}
-		if !p.serving {
+		if p.serving { // at once, and until the end
+			j.from, j.ramp = 1, p.model.ramp(p.mates)
+		} else {
 			j.to = min(work, from+between(mix(jobSeed, 'l', n), 20*60, 55*60))
 		}
 		p.jobs = append(p.jobs, j)
@@ -98,7 +103,7 @@ func (p *plan) load(t int64, j *job) load {
 	since := t - j.from
 	switch {
 	case since < j.ramp:
-		l.busy = 95 * since / j.ramp
+		l.busy = max(1, 95*since/j.ramp) // what is loaded is put in its place
 	case p.serving:
 		l.busy = 55 + 30*triangle(t, 1500)/1000 + 8*triangle(t, 97)/1000 + int64(noise%9) - 4
 	case (since-j.ramp)%p.every >= p.every-p.pause:

@@ -32,16 +32,31 @@ type slot struct {
 	mates int // how many boards work on the job, itself included
 }
 
-// parse reads the description of a node and reports every fault of it.
-func parse(node string) ([]slot, error) {
-	text := strings.ToLower(strings.TrimSpace(node))
-	if named, ok := nodes[text]; ok {
-		text = named
-	}
-	var slots []slot
+// parse reads the description of a node and reports every mistake in it: boards, and faults that
+// are asked for.
+func parse(node string) (slots []slot, all asks, err error) {
+	var entries []string
 	var faults []error
-	for entry, part := range strings.Split(text, ",") {
-		b, count, err := parseEntry(strings.TrimSpace(part))
+	for part := range strings.SplitSeq(strings.ToLower(node), ",") {
+		part = strings.TrimSpace(part)
+		if !isTrouble(part) {
+			entries = append(entries, part)
+			continue
+		}
+		one, err := parseTrouble(part)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("sim: node %q: %w", node, err))
+		}
+		all = append(all, one)
+	}
+	if len(entries) == 1 && nodes[entries[0]] != "" {
+		entries = strings.Split(nodes[entries[0]], ",")
+	}
+	if len(entries) == 0 {
+		faults = append(faults, fmt.Errorf("sim: node %q has no board; %s", node, catalogue(modelIDs())))
+	}
+	for entry, part := range entries {
+		b, count, err := parseEntry(part)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("sim: node %q: %w", node, err))
 			continue
@@ -54,7 +69,7 @@ func parse(node string) ([]slot, error) {
 	if len(slots) > most {
 		faults = append(faults, fmt.Errorf("sim: node %q has %d boards; the most is %d", node, len(slots), most))
 	}
-	return slots, errors.Join(faults...)
+	return slots, all, errors.Join(faults...)
 }
 
 // parseEntry reads MODELxCOUNT. A model may have an x of its own, so the last one divides.

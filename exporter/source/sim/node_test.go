@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 		"mixed":                "h100 h100 h100mig b200 a100 l40s rtx4090 mi300x gaudi3",
 		"Mixed":                "h100 h100 h100mig b200 a100 l40s rtx4090 mi300x gaudi3",
 	} {
-		slots, err := parse(node)
+		slots, _, err := parse(node)
 		var got []string
 		for _, s := range slots {
 			got = append(got, s.board.id)
@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("parse(%q) = %v, %v; want %s", node, got, err, want)
 		}
 	}
-	if slots, err := parse("h100x64"); err != nil || len(slots) != 64 {
+	if slots, _, err := parse("h100x64"); err != nil || len(slots) != 64 {
 		t.Errorf("64 boards: %d, %v", len(slots), err)
 	}
 }

@@ -80,7 +80,7 @@ func cut(b *board, seed uint64) []partition {
 // duties are what the boards of a job, or the partitions of a board each alone, have to do.
 func duties(s slot, nodeSeed, jobSeed, ownSeed uint64) []duty {
 	if len(s.board.parts) == 0 {
-		return []duty{newDuty(s.board, newPlan(s, nodeSeed, jobSeed, ownSeed))}
+		return []duty{{plan: newPlan(s, s.board.room(), nodeSeed, jobSeed, ownSeed), slices: 1, memory: s.board.room()}}
 	}
 	var all []duty
 	for i, p := range s.board.parts {
@@ -89,8 +89,9 @@ func duties(s slot, nodeSeed, jobSeed, ownSeed uint64) []duty {
 			part.seat = s.seat // cooling is the board's, and the first plan says how it is
 		}
 		seed := mix(ownSeed, 'd', uint64(i))
-		plan := newPlan(part, nodeSeed, mix(seed, 'j'), seed)
-		all = append(all, duty{plan: plan, slices: p.slices, memory: p.memory - reservedOfPartition})
+		memory := p.memory - reservedOfPartition
+		plan := newPlan(part, memory, nodeSeed, mix(seed, 'j'), seed)
+		all = append(all, duty{plan: plan, slices: p.slices, memory: memory})
 	}
 	return all
 }

@@ -13,7 +13,7 @@ import (
 
 // Config says which node is simulated.
 type Config struct {
-	Node    string           // boards and how many of each: h100x8, or h100x2,h100migx1, or the name of a node: mixed
+	Node    string           // boards and how many of each: h100x8, or h100x2,h100migx1, or the name of a node: mixed; and faults
 	Now     func() time.Time // called from many goroutines; nil: time.Now
 	Tenants *Tenants         // told whose work is on the boards; nil: nobody asks
 	Seed    uint64           // the same seed makes the same boards do the same
@@ -22,7 +22,7 @@ type Config struct {
 // New returns the source. The node's driver is loaded now, and its counters go on when the source
 // is closed and opened again.
 func New(c Config) (source.Source, error) {
-	slots, err := parse(c.Node)
+	slots, asked, err := parse(c.Node)
 	if err != nil {
 		return source.Source{}, err
 	}
@@ -34,7 +34,7 @@ func New(c Config) (source.Source, error) {
 		Name: "sim",
 		Doc:  "a simulated node: " + c.Node,
 		Open: func(context.Context) (source.Reader, error) {
-			r := &reader{}
+			r := &reader{engines: newReplicas(c, loaded, slots, asked)}
 			for i, s := range slots {
 				r.devices = append(r.devices, newDevice(c, loaded, s, i))
 			}
@@ -43,7 +43,10 @@ func New(c Config) (source.Source, error) {
 	}, nil
 }
 
-type reader struct{ devices []source.Device }
+type reader struct {
+	devices []source.Device
+	engines []*replica
+}
 
 // Devices lists the boards, which never come or go.
 func (r *reader) Devices(context.Context) ([]source.Device, error) {
@@ -69,10 +72,14 @@ type device struct {
 	faults     faultLog
 }
 
-// newDevice puts a board into the node. What it does follows from the node, the seed and its index.
+// work is what a board has to do, which follows from the node, the seed and its index.
+func work(c Config, s slot, index int) []duty {
+	return duties(s, mix(c.Seed, everyone), mix(c.Seed, everyone, uint64(s.entry), uint64(s.job)), mix(c.Seed, uint64(index)))
+}
+
+// newDevice puts a board into the node.
 func newDevice(c Config, loaded time.Time, s slot, index int) *device {
-	seed := mix(c.Seed, uint64(index))
-	work := duties(s, mix(c.Seed, everyone), mix(c.Seed, everyone, uint64(s.entry), uint64(s.job)), seed)
+	seed, work := mix(c.Seed, uint64(index)), work(c, s, index)
 	return &device{
 		slot: s, told: c.Tenants, board: s.board, identity: identify(s.board, index, seed), about: describe(s.board, index, seed),
 		links: connect(s.board), partitions: cut(s.board, seed), processes: make([]process, len(work)),

@@ -19,12 +19,13 @@ type reads struct {
 	partitions []*telemetry.Partition
 	links      []*telemetry.Link
 	processes  []*telemetry.Process
+	engines    []*telemetry.Engine
 }
 
 func readAll(t *testing.T, node string) (all reads) {
 	t.Helper()
-	c, devices := start(t, node, 1)
-	c.moveTo(longEnough)
+	at, devices := start(t, node, 1)
+	at.moveTo(longEnough)
 	for _, d := range devices {
 		x := read(t, d)
 		all.devices = append(all.devices, x)
@@ -32,6 +33,9 @@ func readAll(t *testing.T, node string) (all reads) {
 		all.links = parts(all.links, x.Links)
 		all.processes = parts(all.processes, x.Processes)
 	}
+	c, r, _ := startEngines(t, node, 1)
+	c.moveTo(longEnough)
+	all.engines = parts(all.engines, engines(t, r))
 	return all
 }
 
@@ -55,6 +59,9 @@ func union[T any](families []telemetry.Family[T], all []*T) *T {
 			if f.Keyed != nil && len(*f.Keyed(u)) == 0 {
 				*f.Keyed(u) = *f.Keyed(x)
 			}
+			if f.Histograms != nil && len(*f.Histograms(u)) == 0 {
+				*f.Histograms(u) = *f.Histograms(x)
+			}
 		}
 	}
 	return u
@@ -67,6 +74,7 @@ func TestSpecIsRead(t *testing.T) {
 	sourcetest.SpecIsRead(t, "sim", telemetry.PartitionFamilies, union(telemetry.PartitionFamilies, all.partitions))
 	sourcetest.SpecIsRead(t, "sim", telemetry.LinkFamilies, union(telemetry.LinkFamilies, all.links))
 	sourcetest.SpecIsRead(t, "sim", telemetry.ProcessFamilies, union(telemetry.ProcessFamilies, all.processes))
+	sourcetest.SpecIsRead(t, "sim", telemetry.EngineFamilies, union(telemetry.EngineFamilies, all.engines))
 }
 
 // It has a number on some board, and a reason on every other.
@@ -76,6 +84,7 @@ func TestMixedHasEveryMetric(t *testing.T) {
 	hasEveryMetric(t, telemetry.PartitionFamilies, all.partitions)
 	hasEveryMetric(t, telemetry.LinkFamilies, all.links)
 	hasEveryMetric(t, telemetry.ProcessFamilies, all.processes)
+	hasEveryMetric(t, telemetry.EngineFamilies, all.engines)
 }
 
 func hasEveryMetric[T any](t *testing.T, families []telemetry.Family[T], all []*T) {
@@ -85,7 +94,7 @@ func hasEveryMetric[T any](t *testing.T, families []telemetry.Family[T], all []*
 		if !slices.Contains(f.Desc.Sources, "sim") {
 			continue
 		}
-		given := f.Keyed != nil && len(*f.Keyed(u)) > 0
+		given := f.Keyed != nil && len(*f.Keyed(u)) > 0 || f.Histograms != nil && len(*f.Histograms(u)) > 0
 		for i, row := range f.Rows {
 			_, has := row(u).Get()
 			given = given || has

@@ -63,11 +63,10 @@ func (d *device) tenants() []Tenant {
 		if w.job == nil {
 			continue
 		}
-		one := d.slot.tenant(w.plan, d.physics.cycle, w.next)
+		one := d.slot.tenant(w.plan, d.physics.cycle, w.next, i)
 		one.Device = d.identity.UUID
 		if len(d.partitions) > 0 {
 			one.Partition = d.partitions[i].uuid
-			one.Pod = fmt.Sprintf("%s-%d", one.Pod, i)
 		}
 		if d.processes[i].labels != nil && w.used(d.physics.tick) > 0 {
 			one.PID = d.processes[i].pid
@@ -77,22 +76,28 @@ func (d *device) tenants() []Tenant {
 	return list
 }
 
-// tenant is the pod of a job's seat: those of a training are numbered, one after the other; those
-// that serve belong to a deployment.
-func (s slot) tenant(p *plan, cycle int64, job int) Tenant {
+// tenant is the pod of a job's seat, or of one of the board's partitions. Those of a training are
+// numbered, one after the other; those that serve belong to a deployment, and one of them has all
+// boards of its job.
+func (s slot) tenant(p *plan, cycle int64, job, part int) Tenant {
+	one := Tenant{Namespace: "team-research", Kind: "Job", Container: "trainer"}
 	if p.serving {
-		name := fmt.Sprintf("chat-%c", 'a'+s.job%26)
-		hash := mix(uint64(s.entry), uint64(s.job), uint64(cycle))
-		return Tenant{
-			Namespace: "team-serving", Kind: "Deployment", Name: name, Container: "server",
-			Pod: fmt.Sprintf("%s-%s-%s", name, letters(hash, 9), letters(mix(hash, uint64(s.seat)), 5)),
+		seat := s.seat
+		if p.mates > 1 {
+			seat = 0
 		}
+		hash := mix(uint64(s.entry), uint64(s.job), uint64(cycle))
+		one = Tenant{Namespace: "team-serving", Kind: "Deployment", Container: "server"}
+		one.Name = fmt.Sprintf("chat-%c", 'a'+s.job%26)
+		one.Pod = fmt.Sprintf("%s-%s-%s", one.Name, letters(hash, 9), letters(mix(hash, uint64(seat)), 5))
+	} else {
+		one.Name = fmt.Sprintf("llama-%c-%d", 'a'+s.job%26, cycle*100+int64(job))
+		one.Pod = fmt.Sprintf("%s-%d", one.Name, s.entry*jobSize+s.seat)
 	}
-	name := fmt.Sprintf("llama-%c-%d", 'a'+s.job%26, cycle*100+int64(job))
-	return Tenant{
-		Namespace: "team-research", Kind: "Job", Name: name, Container: "trainer",
-		Pod: fmt.Sprintf("%s-%d", name, s.entry*jobSize+s.seat),
+	if len(s.board.parts) > 0 {
+		one.Pod = fmt.Sprintf("%s-%d", one.Pod, part)
 	}
+	return one
 }
 
 // letters are some of those Kubernetes makes names of.
