@@ -140,9 +140,9 @@ func (n *node) driver(vendor string) string {
 func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) bool, kept state.Store, tenants *sim.Tenants, log *slog.Logger) (sources []source.Source, simulated bool, err error) {
 	hostSource := host.New(host.Config{Proc: c.HostProc})
 	if c.Simulate != "" {
-		s, err := sim.New(sim.Config{Node: c.Simulate, Tenants: tenants})
+		s, err := simulate(c, c.Simulate, tenants, log)
 		if err != nil {
-			return nil, false, fmt.Errorf("--simulate: %w", err)
+			return nil, false, err
 		}
 		log.Warn("reading a SIMULATED node; no number of a device is real", "node", c.Simulate)
 		return []source.Source{s, hostSource}, true, nil
@@ -164,7 +164,7 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 	}
 	const node = "h100x8"
 	log.Warn("this machine has no accelerator gpumeter can read; reading a SIMULATED node instead", "node", node)
-	s, err := sim.New(sim.Config{Node: node, Tenants: tenants})
+	s, err := simulate(c, node, tenants, log)
 	return []source.Source{s, hostSource}, true, err
 }
 

@@ -1,10 +1,13 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/gpumeter/gpumeter/spell"
 )
@@ -18,12 +21,9 @@ const (
 	engineLong
 	engineErrors
 	engineOutage
-	troubles
 )
 
-// String returns the trouble as the description of a node writes it.
-func (t trouble) String() string { return troubleNames()[t] }
-
+// troubleNames are theirs, as the description of a node writes them.
 func troubleNames() []string {
 	return []string{"engine-slow", "engine-saturated", "engine-long", "engine-errors", "engine-outage"}
 }
@@ -42,25 +42,22 @@ func isTrouble(part string) bool {
 // parseTrouble reads NAME, NAME@FROM or NAME@FROM+FOR, with times such as 90s or 1h30m.
 func parseTrouble(part string) (asked, error) {
 	name, when, timed := strings.Cut(part, "@")
-	known := troubleNames()
-	for i, n := range known {
-		if n != name {
-			continue
-		}
-		a := asked{trouble: trouble(i), to: math.MaxInt64}
-		if !timed {
-			return a, nil
-		}
-		from, length, ends := strings.Cut(when, "+")
-		var err error
-		if a.from, err = readTime(part, from); err == nil && ends {
-			var d time.Duration
-			d, err = readTime(part, length)
-			a.to = a.from + d
-		}
-		return a, err
+	i := slices.Index(troubleNames(), name)
+	if i < 0 {
+		return asked{}, fmt.Errorf("%q: %w", part, noFault(name))
 	}
-	return asked{}, fmt.Errorf("%q: no fault %q%s; faults are %s", part, name, spell.Suggest(name, known), strings.Join(known, ", "))
+	a := asked{trouble: trouble(i), to: math.MaxInt64}
+	if !timed {
+		return a, nil
+	}
+	from, length, ends := strings.Cut(when, "+")
+	var err error
+	if a.from, err = readTime(part, from); err == nil && ends {
+		var d time.Duration
+		d, err = readTime(part, length)
+		a.to = a.from + d
+	}
+	return a, err
 }
 
 func readTime(part, text string) (time.Duration, error) {
@@ -71,32 +68,57 @@ func readTime(part, text string) (time.Duration, error) {
 	return d, nil
 }
 
-// asks are all that were asked for.
+// asks are all that the description of a node asks for.
 type asks []asked
 
-// has tells whether a trouble holds at a time since the driver was loaded.
-func (l asks) has(t trouble, at time.Duration) bool {
+// at are those that hold at a time since the driver was loaded.
+func (l asks) at(t time.Duration) (f Faults) {
 	for _, a := range l {
-		if a.trouble == t && a.from <= at && at < a.to {
-			return true
+		if a.from <= t && t < a.to {
+			f |= 1 << a.trouble
 		}
 	}
-	return false
+	return f
 }
 
-// strain is what holds for engines.
-func (l asks) strain(at time.Duration) strain {
+// Faults are sorts of fault that hold; the zero Faults are none.
+type Faults uint
+
+// ParseFaults reads the names of faults, between commas or white space.
+func ParseFaults(text string) (Faults, error) {
+	var all Faults
+	var mistakes []error
+	for _, name := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		i := slices.Index(troubleNames(), name)
+		if i < 0 {
+			mistakes = append(mistakes, noFault(name))
+			continue
+		}
+		all |= 1 << i
+	}
+	return all, errors.Join(mistakes...)
+}
+
+func noFault(name string) error {
+	known := troubleNames()
+	return fmt.Errorf("no fault %q%s; faults are %s", name, spell.Suggest(name, known), strings.Join(known, ", "))
+}
+
+func (f Faults) has(t trouble) bool { return f&(1<<t) != 0 }
+
+// strain is what they are to an engine.
+func (f Faults) strain() strain {
 	x := strain{slow: 1, prompt: 1, answer: 1, errors: 0.001}
-	if l.has(engineSlow, at) {
+	if f.has(engineSlow) {
 		x.slow = 8 // as beside a neighbour that takes most of the board
 	}
-	if l.has(engineSaturated, at) {
+	if f.has(engineSaturated) {
 		x.load = 1.5
 	}
-	if l.has(engineLong, at) {
+	if f.has(engineLong) {
 		x.prompt, x.answer, x.load = 6, 3, max(x.load, 0.8)
 	}
-	if l.has(engineErrors, at) {
+	if f.has(engineErrors) {
 		x.errors = 0.3
 	}
 	return x

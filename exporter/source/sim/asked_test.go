@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -8,10 +9,11 @@ import (
 	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/source"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-func TestParseFaultsAskedFor(t *testing.T) {
+func TestFaultsOfANode(t *testing.T) {
 	for node, want := range map[string]asks{
 		"h100x8":                          nil,
 		"mixed,engine-slow":               {{engineSlow, 0, math.MaxInt64}},
@@ -123,5 +125,53 @@ func TestEngineComesBack(t *testing.T) {
 	}
 	if was, now := ended(t, &before[0].Read.Inference), ended(t, &after[0].Read.Inference); now == 0 || now > was/5 {
 		t.Errorf("%v requests have ended, before the outage %v", now, was)
+	}
+}
+
+func TestFaultsByName(t *testing.T) {
+	for text, want := range map[string]Faults{
+		"": 0, ",\n": 0, "engine-slow": 1 << engineSlow, "Engine-Errors,engine-outage\nengine-errors\n": 1<<engineErrors | 1<<engineOutage,
+	} {
+		if got, err := ParseFaults(text); got != want || err != nil {
+			t.Errorf("%q: %b, %v; want %b", text, got, err, want)
+		}
+	}
+	got, err := ParseFaults("engine-slow engine-eror x")
+	if err == nil || got != 1<<engineSlow || !strings.Contains(err.Error(), `no fault "engine-eror"; did you mean "engine-errors"?`) || !strings.Contains(err.Error(), `no fault "x"; faults are`) {
+		t.Errorf("%b, %v; want the one that is right, and both mistakes", got, err)
+	}
+}
+
+// What is asked for while a node runs holds from then until it is asked for no more, beside what the
+// node's description asks for.
+func TestFaultsAskedForMeanwhile(t *testing.T) {
+	c := &clock{t: noon}
+	var now Faults
+	s, err := New(Config{Node: "h100x8,engine-errors@15m", Now: c.now, Faults: func() Faults { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := s.Open(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := opened.(source.EngineReader)
+	c.moveTo(10 * time.Minute)
+	early := only(t, r)
+	now = 1<<engineSlow | 1<<engineLong
+	c.moveTo(20 * time.Minute)
+	x := only(t, r)
+	if number(t, x.RequestsWaiting) < 50 || number(t, x.RequestsFinished[telemetry.InferenceFinishReasonError]) < 20 || number(t, early.RequestsWaiting) > 5 {
+		t.Errorf("%v requests wait, then %v, and %v have failed", number(t, early.RequestsWaiting), number(t, x.RequestsWaiting), number(t, x.RequestsFinished[telemetry.InferenceFinishReasonError]))
+	}
+	now = 1 << engineOutage
+	c.moveTo(21 * time.Minute)
+	if n := len(engines(t, r)); n != 0 {
+		t.Errorf("%d engines during an outage", n)
+	}
+	now = 0
+	c.moveTo(22 * time.Minute)
+	if x := only(t, r); number(t, x.RequestsWaiting) > 5 {
+		t.Errorf("then %v requests wait", number(t, x.RequestsWaiting))
 	}
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // replica is an engine that answers the requests of a job, on all boards of the job or on a
-// partition. It is a function of the time since the driver was loaded alone.
+// partition. It is a function of the time since the driver was loaded alone, but for faults that are
+// asked for while it runs.
 type replica struct {
 	slot   slot // of the first board
 	part   int  // which of the board's partitions
@@ -50,8 +51,12 @@ func newReplicas(c Config, loaded time.Time, slots []slot, asked asks) []*replic
 // Engines lists those that answer now.
 func (r *reader) Engines(context.Context) []source.Engine {
 	var up []source.Engine
+	var now Faults
+	if r.faults != nil {
+		now = r.faults()
+	}
 	for _, e := range r.engines {
-		e.moveTo(e.now().Sub(e.loaded))
+		e.moveTo(e.now().Sub(e.loaded), now)
 		if e.server != nil {
 			up = append(up, e)
 		}
@@ -69,8 +74,8 @@ func (r *replica) Read(_ context.Context, out *telemetry.Engine) *metric.Reason 
 }
 
 // moveTo goes to a time since the driver was loaded. It costs a cycle at most: with each job the
-// engine starts anew.
-func (r *replica) moveTo(t time.Duration) {
+// engine starts anew. What is asked for now holds since it was last looked at.
+func (r *replica) moveTo(t time.Duration, now Faults) {
 	r.seen = max(r.seen, t)
 	n := int64(r.seen / time.Second)
 	if cycle := n / cycleTicks; cycle != r.cycle {
@@ -78,16 +83,16 @@ func (r *replica) moveTo(t time.Duration) {
 		r.duty.begin()
 	}
 	for ; r.tick < n%cycleTicks; r.tick++ {
-		r.live()
+		r.live(now)
 	}
 }
 
 // live lets a tick pass.
-func (r *replica) live() {
-	at := time.Duration(r.cycle*cycleTicks+r.tick) * time.Second
+func (r *replica) live(now Faults) {
+	faults := r.asked.at(time.Duration(r.cycle*cycleTicks+r.tick)*time.Second) | now
 	r.duty.enter(r.tick)
 	j, plan := r.duty.job, r.duty.plan
-	if j == nil || r.tick < j.from+j.ramp || r.asked.has(engineOutage, at) {
+	if j == nil || r.tick < j.from+j.ramp || faults.has(engineOutage) {
 		r.server = nil
 		return
 	}
@@ -97,7 +102,7 @@ func (r *replica) live() {
 	}
 	// As much as keeps the boards as busy as they are.
 	const most = 0.9
-	r.server.pass(r.tick, most*percent*float64(max(1, r.duty.load.busy)), r.asked.strain(at))
+	r.server.pass(r.tick, most*percent*float64(max(1, r.duty.load.busy)), faults.strain())
 }
 
 // name says which engine it is, and in which pod.

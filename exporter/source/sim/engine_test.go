@@ -272,8 +272,9 @@ func TestTokensFollowRequests(t *testing.T) {
 
 // Readers that looked at different times see the same, and what one has seen stays.
 func TestLookingAtEnginesChangesNothing(t *testing.T) {
-	often, a, _ := startEngines(t, troubled, 5)
-	seldom, b, _ := startEngines(t, troubled, 5)
+	const node = "h100x8,l40sx1,engine-long@20m+15m,engine-outage@50m+2m"
+	often, a, _ := startEngines(t, node, 5)
+	seldom, b, _ := startEngines(t, node, 5)
 	var kept, copied []telemetry.Part[telemetry.Engine]
 	for at := time.Duration(0); at < 7*time.Hour; at += 61*time.Second + 1234567*time.Microsecond {
 		often.moveTo(at)
@@ -294,9 +295,9 @@ func TestLookingAtEnginesChangesNothing(t *testing.T) {
 			*h = []telemetry.KeyedHistogram{{Histogram: (*h)[0].Histogram.Clone()}}
 		}
 	}
-	other, c, _ := startEngines(t, troubled, 6)
+	other, c, _ := startEngines(t, node, 6)
 	other.moveTo(time.Hour)
-	again, d, _ := startEngines(t, troubled, 5)
+	again, d, _ := startEngines(t, node, 5)
 	again.moveTo(time.Hour)
 	if reflect.DeepEqual(engines(t, c), engines(t, d)) {
 		t.Error("two seeds made the same engines")

@@ -16,6 +16,7 @@ type Config struct {
 	Node    string           // boards and how many of each: h100x8, or h100x2,h100migx1, or the name of a node: mixed; and faults
 	Now     func() time.Time // called from many goroutines; nil: time.Now
 	Tenants *Tenants         // told whose work is on the boards; nil: nobody asks
+	Faults  func() Faults    // asked with each reading for those beside the node's own; nil: there are none
 	Seed    uint64           // the same seed makes the same boards do the same
 }
 
@@ -34,7 +35,7 @@ func New(c Config) (source.Source, error) {
 		Name: "sim",
 		Doc:  "a simulated node: " + c.Node,
 		Open: func(context.Context) (source.Reader, error) {
-			r := &reader{engines: newReplicas(c, loaded, slots, asked)}
+			r := &reader{faults: c.Faults, engines: newReplicas(c, loaded, slots, asked)}
 			for i, s := range slots {
 				r.devices = append(r.devices, newDevice(c, loaded, s, i))
 			}
@@ -46,6 +47,7 @@ func New(c Config) (source.Source, error) {
 type reader struct {
 	devices []source.Device
 	engines []*replica
+	faults  func() Faults
 }
 
 // Devices lists the boards, which never come or go.
