@@ -174,7 +174,7 @@ func (k *keeper) adopt(ctx context.Context, devices []source.Device) {
 	}
 	k.set(func() {
 		if k.state != telemetry.SourceStateServing {
-			k.log.Info("source serving", "devices", len(next))
+			k.log.Info("source serving", "devices", devicesOf(next))
 		}
 		k.workers, k.state, k.err, k.away = next, telemetry.SourceStateServing, nil, false
 	})
@@ -246,12 +246,18 @@ func (k *keeper) health() SourceHealth {
 	if k.err != nil {
 		h.Err = k.err.Error()
 	}
-	for _, w := range k.workers {
+	h.Devices = devicesOf(k.workers)
+	return h
+}
+
+// devicesOf is how many of the workers read a device.
+func devicesOf(workers []*worker) (n int) {
+	for _, w := range workers {
 		if w.device != nil {
-			h.Devices++
+			n++
 		}
 	}
-	return h
+	return n
 }
 
 func sleep(ctx context.Context, d time.Duration) {
