@@ -129,7 +129,7 @@ func TestLifeOfAnEngine(t *testing.T) {
 	}{
 		{0, false}, {4 * time.Second, false}, {10 * time.Second, true}, {time.Hour, true}, {(cycleTicks - restTicks) * time.Second, true},
 		{(cycleTicks - restTicks + 1) * time.Second, false}, {cycleTicks * time.Second, false}, {(cycleTicks + 10) * time.Second, true},
-		{(100*cycleTicks + 10) * time.Second, true},
+		{2 * cycleTicks * time.Second, false}, {(100*cycleTicks + 10) * time.Second, true},
 	} {
 		c.moveTo(at.when)
 		all := engines(t, r)
