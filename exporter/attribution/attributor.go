@@ -60,7 +60,8 @@ type process struct {
 // result is what is written into pictures.
 type result struct {
 	owners map[Thing]Owner
-	list   []Owner
+	told   []Owner          // the same, in order
+	known  []Owner          // the same as is known now, when their labels are frozen
 	seen   map[string]sight // by UUID of the device
 }
 
@@ -330,8 +331,8 @@ func (a *Attributor) sweep() {
 	}
 }
 
-// add keeps who owns a thing.
-func (r *result) add(o Owner) {
-	r.owners[o.Thing] = o
-	r.list = append(r.list, o)
+// add keeps who owns a thing, as is known now and as is told.
+func (r *result) add(known, told Owner) {
+	r.owners[told.Thing] = told
+	r.known, r.told = append(r.known, known), append(r.told, told)
 }

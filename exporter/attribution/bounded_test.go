@@ -12,7 +12,7 @@ import (
 func kept(a *Attributor) map[string]int {
 	out := map[string]int{
 		"accounts": len(a.accounts), "order": len(a.order), "ledger": len(a.ledger), "lines": len(a.lines),
-		"joined": len(a.joined), "wards": len(a.wards), "said": len(a.said), "owners": len(a.result.owners), "list": len(a.result.list),
+		"joined": len(a.joined), "wards": len(a.wards), "said": len(a.said), "owners": len(a.result.owners), "told": len(a.result.told), "known": len(a.result.known),
 	}
 	for _, w := range a.wards {
 		out["stakes"] += len(w.stakes)

@@ -37,7 +37,7 @@ type Explanation struct {
 func (a *Attributor) Explain() (taken time.Time, all []Explanation) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, o := range a.result.list {
+	for _, o := range a.result.known {
 		s := a.result.seen[o.Device]
 		e := Explanation{Owner: o, Index: s.identity.Index, Vendor: s.identity.Vendor, Model: s.identity.Model, Listed: s.listed}
 		e.Holders = slices.Clone(o.Holders)

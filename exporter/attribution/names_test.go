@@ -153,6 +153,12 @@ func TestOwnersAreNamedAsTheirCounts(t *testing.T) {
 				for _, o := range r.last.Owners {
 					check("the owner of "+o.Labels.Text(), o.Labels.Get("k8s_workload_name"))
 				}
+				_, all := r.a.Explain()
+				for _, e := range all { // which people read, who want to know what is known
+					if got := e.Sole().Workload.Name; got != map[bool]string{true: "train"}[at >= c.learned] {
+						t.Errorf("at %v: explained as of %q", at, got)
+					}
+				}
 				for _, w := range r.last.Workloads {
 					if w.Labels.Get("k8s_pod_name") == "a" {
 						check("counts "+w.Labels.Text(), w.Labels.Get("k8s_workload_name"))

@@ -13,9 +13,9 @@ func (a *Attributor) tell(s *snapshot.Snapshot) {
 	for i := range s.Devices {
 		a.tellDevice(&s.Devices[i])
 	}
-	s.Owners, s.Workloads = slices.Grow(s.Owners, len(a.result.list)), slices.Grow(s.Workloads, len(a.order))
+	s.Owners, s.Workloads = slices.Grow(s.Owners, len(a.result.told)), slices.Grow(s.Workloads, len(a.order))
 	s.Details, s.Usages = slices.Grow(s.Details, len(a.order)), slices.Grow(s.Usages, len(a.lines))
-	for _, o := range a.result.list {
+	for _, o := range a.result.told {
 		s.Owners = append(s.Owners, a.ownerSeries(&o))
 	}
 	for _, acc := range a.order {

@@ -222,12 +222,12 @@ func (a *Attributor) stakes(d *snapshot.Device, claims map[Thing][]Claim, uses [
 }
 
 // together is who holds a device that is used in parts: exclusively who alone holds all of them.
-func (a *Attributor) together(stakes []stake) Owner {
+func together(stakes []stake) Owner {
 	parts := stakes[:len(stakes)-1]
 	o := Owner{Thing: stakes[len(parts)].owner.Thing, Sharing: telemetry.SharingNone}
 	all := true
 	for i := range parts {
-		for _, c := range a.named(parts[i].owner).Holders {
+		for _, c := range parts[i].owner.Holders {
 			c.Thing, c.Share = o.Thing, c.Share*parts[i].weight
 			o.hold(&c)
 		}
@@ -266,25 +266,28 @@ func (a *Attributor) meetAll(d *snapshot.Device, w *ward, uses []Use) {
 		x := &w.stakes[0]
 		in := interval{busy: count{known: busy}, energy: count{known: energy}}
 		a.meet(&x.owner, d, in, 1, w.measured(x.owner.Thing, uses, 0))
-		a.result.add(a.named(x.owner))
+		a.result.add(x.owner, a.named(x.owner))
 		a.hold(&x.owner, d.Read.Memory.Usage, uses, listed)
 		return
 	}
 	rest := d.Read.Memory.Usage
+	told := make([]stake, len(w.stakes))
 	for i := range w.stakes[:len(w.stakes)-1] {
 		x := &w.stakes[i]
 		p := partitionOf(d, x.owner.Partition)
 		_, busy := w.worked[x.owner.Partition].Get()
 		in := interval{busy: count{known: busy}, energy: count{known: busy && energy}}
 		a.meet(&x.owner, d, in, x.weight, nil)
-		a.result.add(a.named(x.owner))
-		told := a.hold(&x.owner, p.Partitions.MemoryUsage, uses, listed)
+		told[i] = stake{a.named(x.owner), x.weight}
+		a.result.add(x.owner, told[i].owner)
+		held := a.hold(&x.owner, p.Partitions.MemoryUsage, uses, listed)
 		if n, ok := rest.Get(); ok {
-			rest.Set(n - told)
+			rest.Set(n - held)
 		}
 	}
 	x := &w.stakes[len(w.stakes)-1]
-	a.result.add(a.together(w.stakes))
+	told[len(told)-1] = *x
+	a.result.add(together(w.stakes), together(told))
 	a.meet(&x.owner, d, interval{energy: count{known: energy}}, x.weight, nil)
 	if n, ok := rest.Get(); ok {
 		if n < 0 {
