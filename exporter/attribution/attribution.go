@@ -51,6 +51,10 @@ type Use struct {
 	How    string       // how its workload was found, or why it was not
 }
 
+// Proxy is why a process is not placed that works for others, which some drivers charge with their work:
+// the server of MPS. Whose it is is not known, and it is taken from nobody.
+const Proxy = "it works for its clients"
+
 // Owner is who holds a thing. Allocation beats processes: a monitoring process on an allocated
 // device owns nothing.
 type Owner struct {

@@ -3,6 +3,7 @@ package attribution
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,9 @@ type rig struct {
 	gpus   []*rigGPU
 	claims []Claim
 	whose  map[int64]Workload
-	last   *snapshot.Snapshot
+
+	proxies []int64 // processes that work for others
+	last    *snapshot.Snapshot
 }
 
 type rigGPU struct {
@@ -59,7 +62,13 @@ func newRig(t *testing.T, gpus int, cfg Config) *rig {
 		})
 	}
 	cfg.Claims = append(cfg.Claims, func([]snapshot.Device) []Claim { return r.claims })
-	cfg.Place = func(pid int64) (Workload, string, bool) { w, ok := r.whose[pid]; return w, "test", ok }
+	cfg.Place = func(pid int64) (Workload, string, bool) {
+		if slices.Contains(r.proxies, pid) {
+			return Workload{}, Proxy, false
+		}
+		w, ok := r.whose[pid]
+		return w, "test", ok
+	}
 	r.a = New(cfg)
 	return r
 }

@@ -38,6 +38,17 @@ func TestStrayWorkIsNobodys(t *testing.T) {
 		r.wants("energy", energyOf, 1000, `"a"`)
 		r.wants("energy", energyOf, 4000, "unattributed")
 	})
+	t.Run("the driver charges MPS' server with it", func(t *testing.T) {
+		r, g := begin(t, stray)
+		r.proxies = []int64{stray}
+		r.claim("a", 0, "", 1)
+		r.picture(0)
+		r.picture(time.Second)
+		work(g, stray, 10)
+		r.picture(10 * time.Second)
+		r.wants("busy", busyOf, 10, `"a"`)
+		r.wants("busy", busyOf, 0, "unattributed")
+	})
 	t.Run("before anybody was given the device", func(t *testing.T) {
 		r, g := begin(t, stray)
 		r.picture(0)

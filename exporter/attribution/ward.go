@@ -105,7 +105,7 @@ func (w *ward) measured(at Thing, uses []Use, span float64) map[Workload]float64
 	var out map[Workload]float64
 	for _, u := range uses {
 		n, ok := u.Busy.Get()
-		if !ok || u.Thing != at {
+		if !ok || u.Thing != at || u.How == Proxy {
 			continue
 		}
 		if out == nil {

@@ -53,6 +53,9 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 		if err != nil || p.Helper {
 			return attribution.Workload{}, unplaced(err), false
 		}
+		if strings.HasPrefix(p.Command, mpsServer) {
+			return attribution.Workload{}, attribution.Proxy, false
+		}
 		var pod podOfProcess
 		if pods.here() {
 			pod = func(p process.Process) (attribution.Workload, string, bool) { return podOf(pods, p) }
@@ -88,6 +91,9 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim { return podClaims(pods, devices) })
 	return out, nil
 }
+
+// mpsServer begins the name of MPS' server and of its control daemon, as far as the kernel keeps it.
+const mpsServer = "nvidia-cuda-mps"
 
 // podOfProcess tells whose work a process in a pod does; nil: nobody knows pods.
 type podOfProcess func(process.Process) (attribution.Workload, string, bool)
