@@ -18,6 +18,7 @@ import (
 	"github.com/gpumeter/gpumeter/gen/emit/health"
 	"github.com/gpumeter/gpumeter/gen/emit/jsonschema"
 	"github.com/gpumeter/gpumeter/gen/emit/markdown"
+	"github.com/gpumeter/gpumeter/gen/emit/promrules"
 	"github.com/gpumeter/gpumeter/gen/emit/semconv"
 	"github.com/gpumeter/gpumeter/gen/emit/xids"
 	"github.com/gpumeter/gpumeter/gen/resolve"
@@ -35,6 +36,7 @@ var emitters = []emit.Emitter{
 	compat.Emitter,
 	xids.Emitter,
 	health.Emitter,
+	promrules.Emitter,
 }
 
 func main() {

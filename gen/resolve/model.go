@@ -16,10 +16,11 @@ type Model struct {
 	Sources    []*Source
 	Attributes []*Attribute
 	Groups     []*Group
-	Metrics    []*Metric // of all scopes, in the order they are exposed
-	Compats    []*Compat // other exporters, in the order of their names
-	XIDs       *XIDs     // nil: the spec has no such table
-	Health     *Health   // the same
+	Metrics    []*Metric   // of all scopes, in the order they are exposed
+	Compats    []*Compat   // other exporters, in the order of their names
+	XIDs       *XIDs       // nil: the spec has no such table
+	Health     *Health     // the same
+	Rules      []*RuleFile // recording rules first
 }
 
 // Scope is a sort of thing metrics are about.

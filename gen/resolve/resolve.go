@@ -17,6 +17,8 @@ func Resolve(spec *schema.Spec) (*Model, error) {
 		otel:       map[string]*Metric{},
 		prom:       map[string]*Metric{},
 		idents:     map[string]string{},
+		records:    map[string]*Recording{},
+		alerts:     map[string]schema.Pos{},
 	}
 	for _, a := range spec.Attributes {
 		r.attribute(a)
@@ -45,6 +47,9 @@ func Resolve(spec *schema.Spec) (*Model, error) {
 		for _, c := range spec.Compats {
 			r.compat(c)
 		}
+		for _, f := range ordered(spec.Rules) {
+			r.rules(f)
+		}
 	}
 	if err := r.faults.Err(); err != nil {
 		return nil, err
@@ -61,6 +66,8 @@ type resolver struct {
 	otel       map[string]*Metric // by OpenTelemetry name
 	prom       map[string]*Metric // by every name a series or a family of it bears
 	idents     map[string]string  // Go identifiers of the generated package, and what bears them
+	records    map[string]*Recording
+	alerts     map[string]schema.Pos
 }
 
 func (r *resolver) group(g schema.Group) {

@@ -50,6 +50,7 @@ func Load(root fs.FS) (*Spec, error) {
 		spec.Groups = append(spec.Groups, g)
 	}
 	spec.Compats = loadCompat(root, &faults)
+	spec.Rules = loadRules(root, &faults)
 	loadData(root, &spec, &faults)
 	if err := faults.Err(); err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ type Spec struct {
 	Compats    []Compat
 	XIDs       *XIDFile    // nil: there is no such table
 	Health     *HealthFile // the same
+	Rules      []RuleFile
 }
 
 // ScopeFile is spec/scopes.yaml.

@@ -35,6 +35,7 @@ func run(m *resolve.Model) ([]emit.File, error) {
 		{"scopes", "All scopes", "gen/schema and spec", reflect.TypeFor[schema.ScopeFile]()},
 		{"sources", "All sources", "gen/schema", reflect.TypeFor[schema.SourceFile]()},
 		{"compat", "Answers to another exporter's names", "gen/schema and spec", reflect.TypeFor[schema.Compat]()},
+		{"rules", "A PrometheusRule object", "gen/schema", reflect.TypeFor[schema.RuleFile]()},
 		{"xids", "The meanings of NVIDIA's XID errors", "gen/schema and spec", reflect.TypeFor[schema.XIDFile]()},
 		{"health", "What the health score is made of", "gen/schema and spec", reflect.TypeFor[schema.HealthFile]()},
 	} {

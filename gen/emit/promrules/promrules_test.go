@@ -1,0 +1,9 @@
+package promrules
+
+import (
+	"testing"
+
+	"github.com/gpumeter/gpumeter/gen/gentest"
+)
+
+func TestGolden(t *testing.T) { gentest.Golden(t, Emitter, "testdata/sample.txtar") }

@@ -1,0 +1,52 @@
+package promql
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// Held is true where the expression is true now and was at every step of the window before. Window is
+// a duration, and points how many steps it has, both as they are to be printed.
+func (e *Expr) Held(window, step, points string) *Expr {
+	inner := &parser.ParenExpr{Expr: e.node}
+	past := &subquery{SubqueryExpr: parser.SubqueryExpr{Expr: inner}, window: window, step: step}
+	count := &parser.Call{Func: parser.Functions["count_over_time"], Args: parser.Expressions{past}}
+	always := &parser.BinaryExpr{
+		Op: parser.GTE, LHS: count, RHS: &literal{text: points}, VectorMatching: &parser.VectorMatching{Card: parser.CardOneToOne},
+	}
+	return &Expr{&parser.BinaryExpr{
+		Op: parser.LAND, LHS: inner, RHS: &parser.ParenExpr{Expr: always}, VectorMatching: &parser.VectorMatching{Card: parser.CardManyToMany},
+	}}
+}
+
+// And is true where both are, as far as those labels tell.
+func (e *Expr) And(on []string, other *Expr) *Expr {
+	return &Expr{&parser.BinaryExpr{
+		Op: parser.LAND, LHS: &parser.ParenExpr{Expr: e.node}, RHS: &parser.ParenExpr{Expr: other.node},
+		VectorMatching: &parser.VectorMatching{Card: parser.CardManyToMany, On: true, MatchingLabels: on},
+	}}
+}
+
+// subquery is printed with a window that may be the place of one.
+type subquery struct {
+	parser.SubqueryExpr
+	window, step string
+}
+
+func (s *subquery) String() string {
+	return fmt.Sprintf("%s[%s:%s]", s.Expr, s.window, s.step)
+}
+
+// Pretty implements parser.Expr.
+func (s *subquery) Pretty(level int) string {
+	return fmt.Sprintf("%s[%s:%s]", s.Expr.Pretty(level), s.window, s.step)
+}
+
+// Joined gives the series of a recording rule the labels that the owner's info has, where there is one.
+// Of several, which a series that has ended leaves behind for a while, it is the newest.
+func Joined(record, owner string, on, labels []string) (*Expr, error) {
+	return Parse(fmt.Sprintf("%[1]s * on (%[2]s) group_left (%[3]s) (topk by (%[2]s) (1, timestamp(%[4]s)) > bool 0) or on (%[2]s) %[1]s",
+		record, strings.Join(on, ", "), strings.Join(labels, ", "), owner))
+}

@@ -1,0 +1,100 @@
+package promql
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+func parse(t *testing.T, text string) *Expr {
+	t.Helper()
+	e, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestUses(t *testing.T) {
+	e := parse(t, `sum by (a) (rate(x_total{b="1"}[5m])) / count(y) > config:most and on (a) (max_over_time((z)[5m:1m]) == 1)`)
+	want := []Use{{"x_total", []string{"b"}, true, "rate"}, {"y", nil, false, ""}, {"z", nil, false, ""}}
+	if got := e.Uses(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+func TestWith(t *testing.T) {
+	cluster := labels.MustNewMatcher(labels.MatchEqual, "job", "gpumeter")
+	settings := map[string]string{"most": "85", "actions": "reset|reboot", "least": "%(least)s"}
+	values := func(name string) (string, bool) { v, ok := settings[name]; return v, ok }
+	for _, c := range []struct{ expr, want string }{
+		{`x > config:most`, `x{job="gpumeter"} > 85`},
+		{`rate(x_total{a=~"config:actions"}[5m]) > 0`, `rate(x_total{a=~"reset|reboot",job="gpumeter"}[5m]) > 0`},
+		{`max by (a) (x) < config:least * 2`, `max by (a) (x{job="gpumeter"}) < %(least)s * 2`},
+		{`(x > config:most) or absent(y)`, `(x{job="gpumeter"} > 85) or absent(y{job="gpumeter"})`},
+		{`count_over_time((x > config:most)[5m:30s])`, `count_over_time((x{job="gpumeter"} > 85)[5m:30s])`},
+	} {
+		e := parse(t, c.expr)
+		got, err := e.With(values, cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != c.want {
+			t.Errorf("%s\ngot  %s\nwant %s", c.expr, got, c.want)
+		}
+		if e.String() == got.String() {
+			t.Errorf("%s: the expression itself was changed", c.expr)
+		}
+	}
+	if _, err := parse(t, "x > config:mots").With(values); err == nil || err.Error() != "no setting mots" {
+		t.Errorf("a setting that is not there: %v", err)
+	}
+	if got := parse(t, `x{a="config:b"} > config:c + config:c`).Settings(); !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("settings %v", got)
+	}
+}
+
+func TestLabels(t *testing.T) {
+	known := func(metric string) ([]string, bool) {
+		names, ok := map[string][]string{"x": {"a", "b", "instance"}, "y": {"a", "c"}, "h_bucket": {"a", "le"}}[metric]
+		return names, ok
+	}
+	for _, c := range []struct{ expr, labels, faults string }{
+		{`x`, "a b instance", ""},
+		{`x{c="1"}`, "a b instance", "x has no label c"},
+		{`z`, "", "no metric or recording rule z"},
+		{`sum by (a) (x)`, "a", ""},
+		{`sum by (a, d) (x)`, "a d", "by d: no series there has that label"},
+		{`sum without (b) (x)`, "a instance", ""},
+		{`topk by (a) (3, x)`, "a b instance", ""},
+		{`x > config:most`, "a b instance", ""},
+		{`2 * x`, "a b instance", ""},
+		{`x * on (a) y`, "a", ""},
+		{`x * on (b) y`, "b", "on b: no series there has that label"},
+		{`x * on (a) group_left (c) y`, "a b c instance", ""},
+		{`x * on (a) group_left (d) y`, "a b d instance", "group d: no series there has that label"},
+		{`y * on (a) group_right (c) x`, "a b c instance", ""},
+		{`x and on (a) y`, "a b instance", ""},
+		{`sum by (a) (x) or y`, "a c", ""},
+		{`histogram_quantile(0.9, sum by (a, le) (rate(h_bucket[5m])))`, "a", ""},
+		{`histogram_quantile(0.9, sum by (a) (rate(h_bucket[5m])))`, "a", "histogram_quantile by le: no series there has that label"},
+		{`label_replace(x, "d", "$1", "a", "(.*)")`, "a b d instance", ""},
+		{`sum(x)`, "", ""},
+		{`vector(1)`, "", ""},
+		{`-x`, "a b instance", ""},
+		{`max_over_time((x)[5m:1m])`, "a b instance", ""},
+		{`count_values by (a) ("v", x)`, "a v", ""},
+	} {
+		got, faults := parse(t, c.expr).Labels(known)
+		var texts []string
+		for _, f := range faults {
+			texts = append(texts, f.Error())
+		}
+		if l := strings.Join(got.Sorted(), " "); l != c.labels || strings.Join(texts, "; ") != c.faults {
+			t.Errorf("%s: labels %q, %q; want %q, %q", c.expr, l, texts, c.labels, c.faults)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package resolve
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/gpumeter/gpumeter/gen/promql"
+)
+
+// Rule is one rule as Prometheus has it.
+type Rule struct {
+	Record, Alert string // one of them
+	Expr          string
+	For           string
+	Labels        []Text
+	Annotations   []Text
+}
+
+// Text is a label or an annotation.
+type Text struct{ Name, Value string }
+
+// Put says what is put into rules.
+type Put struct {
+	Setting  func(*Setting) string                // in the place of a number or a text
+	For      func(*Setting) string                // the duration of an alert
+	Window   func(*Alert) (window, points string) // of an alert about a device: longer than its time by a step, and its steps
+	Matchers []*labels.Matcher                    // into every selector
+	Severity func(*Alert) string                  //
+	Runbook  func(*Alert) string                  // its address
+	Print    func(*promql.Expr) string            // an expression
+}
+
+// HoldStep is that at which it is looked whether an alert about a device has held.
+const HoldStep = 30 * time.Second
+
+// Window is the default of Put.
+func Window(held time.Duration) (window, points string) {
+	return model.Duration(held + HoldStep).String(), strconv.Itoa(int(held/HoldStep) + 1)
+}
+
+// Rules are those of a group, in their order: an alert about a device has a rule before it that holds
+// its time over the device alone.
+func (g *RuleGroup) Rules(f *RuleFile, put Put) ([]Rule, error) {
+	var out []Rule
+	with := func(e *promql.Expr) (*promql.Expr, error) {
+		return e.With(func(name string) (string, bool) {
+			s := f.Setting(name)
+			if s == nil {
+				return "", false
+			}
+			return put.Setting(s), true
+		}, put.Matchers...)
+	}
+	for _, rec := range g.Recordings {
+		e, err := with(rec.Expr)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", rec.Record, err)
+		}
+		out = append(out, Rule{Record: rec.Record, Expr: put.Print(e)})
+	}
+	for _, a := range g.Alerts {
+		e, err := with(a.Expr)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Alert.Alert, err)
+		}
+		alert := Rule{
+			Alert: a.Alert.Alert, For: put.For(a.For), Labels: []Text{{"severity", put.Severity(a)}},
+			Annotations: []Text{{"summary", strings.TrimSpace(a.Summary)}, {"description", strings.TrimSpace(a.Description)}, {"runbook_url", put.Runbook(a)}},
+		}
+		if a.Device() {
+			held, record := e, a.HeldAs()
+			if a.Held() > 0 {
+				window, points := put.Window(a)
+				held = e.Held(window, model.Duration(HoldStep).String(), points)
+			}
+			if a.While != nil {
+				also, err := with(a.While)
+				if err != nil {
+					return nil, fmt.Errorf("%s: while: %w", a.Alert.Alert, err)
+				}
+				held = held.And(DeviceLabels(), also)
+			}
+			out = append(out, Rule{Record: record, Expr: put.Print(held)})
+			if e, err = promql.Joined(record, `gpu_owner_info{gpu_partition_uuid=""}`, DeviceLabels(), OwnerLabels()); err != nil {
+				return nil, fmt.Errorf("%s: %w", a.Alert.Alert, err)
+			}
+			if e, err = with(e); err != nil {
+				return nil, fmt.Errorf("%s: %w", a.Alert.Alert, err)
+			}
+			alert.For = ""
+		}
+		if a.Labels.Has("k8s_namespace_name", "k8s_pod_name") { // routing goes by these
+			alert.Labels = append(alert.Labels, Text{"namespace", "{{ $labels.k8s_namespace_name }}"}, Text{"pod", "{{ $labels.k8s_pod_name }}"})
+		}
+		alert.Expr = put.Print(e)
+		out = append(out, alert)
+	}
+	return out, nil
+}
+
+// HeldAs is the rule that holds the time of an alert about a device.
+func (a *Alert) HeldAs() string { return "gpu:" + snake(a.Alert.Alert) + ":held" }
+
+// snake writes CamelCase as lower-case words joined by underscores.
+func snake(camel string) string {
+	var b strings.Builder
+	letters := []rune(camel)
+	for i, c := range letters {
+		upper := unicode.IsUpper(c)
+		if i > 0 && upper && (!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}
