@@ -19,6 +19,7 @@ import (
 	"github.com/gpumeter/gpumeter/gen/emit/jsonschema"
 	"github.com/gpumeter/gpumeter/gen/emit/markdown"
 	"github.com/gpumeter/gpumeter/gen/emit/promrules"
+	"github.com/gpumeter/gpumeter/gen/emit/runbook"
 	"github.com/gpumeter/gpumeter/gen/emit/semconv"
 	"github.com/gpumeter/gpumeter/gen/emit/xids"
 	"github.com/gpumeter/gpumeter/gen/resolve"
@@ -37,6 +38,7 @@ var emitters = []emit.Emitter{
 	xids.Emitter,
 	health.Emitter,
 	promrules.Emitter,
+	runbook.Emitter,
 }
 
 func main() {

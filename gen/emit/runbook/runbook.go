@@ -1,0 +1,48 @@
+// Package runbook emits the page on rules: what each says, what can be set, and what to do when it fires.
+package runbook
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"github.com/gpumeter/gpumeter/gen/emit"
+	"github.com/gpumeter/gpumeter/gen/promql"
+	"github.com/gpumeter/gpumeter/gen/resolve"
+)
+
+const file = "spec/reference/rules.md"
+
+// Emitter writes one page with all rules. The runbooks of the alerts lead there.
+var Emitter = emit.Emitter{
+	Name: "runbook",
+	Doc:  "what each rule says, and what to do when an alert fires",
+	Owns: file,
+	Run:  run,
+}
+
+//go:embed runbook.md.tmpl
+var text string
+
+var templates = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
+	"header": emit.Header, "prose": emit.Prose, "code": emit.Code, "pretty": (*promql.Expr).Pretty,
+	"trim": strings.TrimSpace, "indent": indent,
+}).Parse(text))
+
+// indent puts an expression into a block of code.
+func indent(s string) string {
+	return "    " + strings.ReplaceAll(strings.Trim(s, "\n"), "\n", "\n    ")
+}
+
+func run(m *resolve.Model) ([]emit.File, error) {
+	if len(m.Rules) == 0 {
+		return nil, nil
+	}
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, "rules", m.Rules); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return []emit.File{{Path: file, Data: b.Bytes()}}, nil
+}
