@@ -310,6 +310,8 @@ var (
 func checkUse(m *Metric, u promql.Use, bad func(string, ...any)) {
 	cumulative := m.Instrument == "counter" || m.Instrument == "histogram"
 	switch {
+	case len(m.Sources) == 0:
+		bad("nobody reads %s yet: it would never say anything", u.Metric)
 	case cumulative && !slices.Contains(countersWant, u.Function):
 		bad("%s only ever rises; wants rate or increase", u.Metric)
 	case !cumulative && slices.Contains(gaugesRefuse, u.Function):

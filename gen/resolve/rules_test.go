@@ -23,6 +23,7 @@ func TestRulePolicies(t *testing.T) {
 ` + demoAlert + `for: no duration "drawWatts" under config; did you mean "drawWatts"?`},
 		{rules, "$labels.k8s_pod_name", "$labels.pod_name", demoAlert + `description: the expression has no label pod_name`},
 		{rules, "Events of {{ $labels.cluster }}", "Events of {{ $labels.instance }}", lost + `summary: the expression has no label instance`},
+		{events, "sources:\n      tool: {column: Lost}", "sources: {}", lost + `nobody reads gpu_events_lost_total yet: it would never say anything`},
 		// What makes no sense.
 		{rules, "> config:drawWatts", "> > 3", `spec/rules/demo.yaml:5: setting drawWatts: nothing uses it
 ` + demoAlert + `1:28: parse error: unexpected <op:>>`},

@@ -2,6 +2,7 @@
 package rules
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -107,5 +108,44 @@ func read(t *testing.T, file string, into any) {
 	}
 	if err := yaml.Unmarshal(text, into); err != nil {
 		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// The core is seventeen alerts in three objects, neither more nor fewer: people count on them.
+func TestSeventeen(t *testing.T) {
+	want := map[string]int{"gpumeter-infrastructure": 8, "gpumeter-fleet": 3, "gpumeter-inference": 6}
+	got := map[string]int{}
+	for _, file := range glob(t, "../../rules/objects/*.yaml") {
+		var object struct {
+			Kind     string `yaml:"kind"`
+			Metadata struct {
+				Name   string            `yaml:"name"`
+				Labels map[string]string `yaml:"labels"`
+			} `yaml:"metadata"`
+			Spec struct {
+				Groups []struct {
+					Rules []struct {
+						Alert string `yaml:"alert"`
+					} `yaml:"rules"`
+				} `yaml:"groups"`
+			} `yaml:"spec"`
+		}
+		read(t, file, &object)
+		if object.Kind != "PrometheusRule" {
+			t.Errorf("%s is a %s", file, object.Kind)
+		}
+		if object.Metadata.Labels["app.kubernetes.io/component"] != "core" {
+			continue
+		}
+		for _, g := range object.Spec.Groups {
+			for _, r := range g.Rules {
+				if r.Alert != "" {
+					got[object.Metadata.Name]++
+				}
+			}
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("alerts %v, want %v", got, want)
 	}
 }
