@@ -18,6 +18,7 @@ import (
 	"github.com/gpumeter/gpumeter/gen/emit/health"
 	"github.com/gpumeter/gpumeter/gen/emit/jsonschema"
 	"github.com/gpumeter/gpumeter/gen/emit/markdown"
+	"github.com/gpumeter/gpumeter/gen/emit/mixin"
 	"github.com/gpumeter/gpumeter/gen/emit/promrules"
 	"github.com/gpumeter/gpumeter/gen/emit/runbook"
 	"github.com/gpumeter/gpumeter/gen/emit/semconv"
@@ -39,6 +40,7 @@ var emitters = []emit.Emitter{
 	health.Emitter,
 	promrules.Emitter,
 	runbook.Emitter,
+	mixin.Emitter,
 }
 
 func main() {

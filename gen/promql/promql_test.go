@@ -57,6 +57,28 @@ func TestWith(t *testing.T) {
 	}
 }
 
+func TestRename(t *testing.T) {
+	const text = `sum by (cluster, a) (x{cluster="1"}) * on (cluster) group_left (b) y and on (cluster) z`
+	got, err := parse(t, text).Rename("cluster", "zone")
+	if want := strings.ReplaceAll(text, "cluster", "zone"); err != nil || got.String() != want {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}
+
+func TestHeld(t *testing.T) {
+	e := parse(t, "x > 1").Held("5m30s", "30s", "11")
+	if want := `(x > 1) and (count_over_time((x > 1)[5m30s:30s]) >= 11)`; e.String() != want {
+		t.Errorf("got %s, want %s", e, want)
+	}
+	if _, err := Parse(e.And([]string{"a"}, parse(t, "y")).String()); err != nil {
+		t.Error(err)
+	}
+	j, err := Joined("r:x:y", "o{p=\"\"}", []string{"a", "b"}, []string{"c"})
+	if want := `r:x:y * on (a, b) group_left (c) (topk by (a, b) (1, timestamp(o{p=""})) > bool 0) or on (a, b) r:x:y`; err != nil || j.String() != want {
+		t.Errorf("got %s, %v; want %s", j, err, want)
+	}
+}
+
 func TestLabels(t *testing.T) {
 	known := func(metric string) ([]string, bool) {
 		names, ok := map[string][]string{"x": {"a", "b", "instance"}, "y": {"a", "c"}, "h_bucket": {"a", "le"}}[metric]

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ type Put struct {
 	Setting  func(*Setting) string                // in the place of a number or a text
 	For      func(*Setting) string                // the duration of an alert
 	Window   func(*Alert) (window, points string) // of an alert about a device: longer than its time by a step, and its steps
+	Cluster  string                               // the name of the label cluster; empty: that
 	Matchers []*labels.Matcher                    // into every selector
 	Severity func(*Alert) string                  //
 	Runbook  func(*Alert) string                  // its address
@@ -49,6 +51,12 @@ func Window(held time.Duration) (window, points string) {
 func (g *RuleGroup) Rules(f *RuleFile, put Put) ([]Rule, error) {
 	var out []Rule
 	with := func(e *promql.Expr) (*promql.Expr, error) {
+		if put.Cluster != "" {
+			var err error
+			if e, err = e.Rename("cluster", put.Cluster); err != nil {
+				return nil, err
+			}
+		}
 		return e.With(func(name string) (string, bool) {
 			s := f.Setting(name)
 			if s == nil {
@@ -74,17 +82,15 @@ func (g *RuleGroup) Rules(f *RuleFile, put Put) ([]Rule, error) {
 			Annotations: []Text{{"summary", strings.TrimSpace(a.Summary)}, {"description", strings.TrimSpace(a.Description)}, {"runbook_url", put.Runbook(a)}},
 		}
 		if a.Device() {
-			held, record := e, a.HeldAs()
-			if a.Held() > 0 {
-				window, points := put.Window(a)
-				held = e.Held(window, model.Duration(HoldStep).String(), points)
-			}
+			record := a.HeldAs()
+			window, points := put.Window(a)
+			held := e.Held(window, model.Duration(HoldStep).String(), points)
 			if a.While != nil {
 				also, err := with(a.While)
 				if err != nil {
 					return nil, fmt.Errorf("%s: while: %w", a.Alert.Alert, err)
 				}
-				held = held.And(DeviceLabels(), also)
+				held = held.And(put.labels(DeviceLabels()), also)
 			}
 			out = append(out, Rule{Record: record, Expr: put.Print(held)})
 			if e, err = promql.Joined(record, `gpu_owner_info{gpu_partition_uuid=""}`, DeviceLabels(), OwnerLabels()); err != nil {
@@ -102,6 +108,17 @@ func (g *RuleGroup) Rules(f *RuleFile, put Put) ([]Rule, error) {
 		out = append(out, alert)
 	}
 	return out, nil
+}
+
+// labels has the name that is put in of the label cluster.
+func (p Put) labels(names []string) []string {
+	out := slices.Clone(names)
+	for i := range out {
+		if out[i] == "cluster" && p.Cluster != "" {
+			out[i] = p.Cluster
+		}
+	}
+	return out
 }
 
 // HeldAs is the rule that holds the time of an alert about a device.

@@ -46,7 +46,6 @@ func TestRulesFire(t *testing.T) {
 	}
 }
 
-
 // Each alert has a test that wants it to fire, and one that wants it silent.
 func TestEveryAlertIsTested(t *testing.T) {
 	fires, silent := map[string]bool{}, map[string]bool{}

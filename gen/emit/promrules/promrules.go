@@ -116,11 +116,7 @@ func groupsOf(f *resolve.RuleFile) (groups, error) {
 		}
 		one := group{Name: "gpumeter-" + g.Name, Interval: g.Every}
 		for _, r := range rules {
-			hold := r.For
-			if hold == "0s" {
-				hold = ""
-			}
-			one.Rules = append(one.Rules, rule{Record: r.Record, Alert: r.Alert, Expr: r.Expr, For: hold, Labels: texts(r.Labels), Annotations: texts(r.Annotations)})
+			one.Rules = append(one.Rules, rule{Record: r.Record, Alert: r.Alert, Expr: r.Expr, For: r.For, Labels: texts(r.Labels), Annotations: texts(r.Annotations)})
 		}
 		out.Groups = append(out.Groups, one)
 	}

@@ -1,0 +1,14 @@
+// What can be set. The thresholds, durations and severities are in generated/config.libsonnet.
+local settings = import 'generated/config.libsonnet';
+{
+  _config+:: settings {
+    // Which series are gpumeter's.
+    gpumeterSelector: 'job="gpumeter"',
+
+    // The label that tells clusters apart.
+    clusterLabel: 'cluster',
+
+    // Where the runbook of an alert is, by its name in lower case.
+    runbookURLPattern: 'https://github.com/gpumeter/gpumeter/blob/main/spec/reference/rules.md#%s',
+  },
+}

@@ -1,0 +1,25 @@
+// gpumeter's alerts and recording rules as a monitoring mixin.
+local known = (import 'config.libsonnet')._config;
+local core = {
+  infrastructure: import 'generated/infrastructure.libsonnet',
+  fleet: import 'generated/fleet.libsonnet',
+  inference: import 'generated/inference.libsonnet',
+};
+
+(import 'config.libsonnet') + {
+  local checked =
+    local unknown = std.setDiff(std.objectFieldsAll($._config), std.objectFieldsAll(known));
+    local alerts = std.setDiff(std.objectFieldsAll($._config.severities), std.objectFieldsAll(known.severities));
+    if unknown != [] then error 'gpumeter mixin: _config has no key %s' % std.join(', ', unknown)
+    else if alerts != [] then error 'gpumeter mixin: _config.severities: no alert %s' % std.join(', ', alerts)
+    else $._config,
+
+  // The rules of each PrometheusRule object, by its name, for who wants some alone.
+  gpumeterRules+:: { ['gpumeter-' + name]: { groups: core[name](checked) } for name in std.objectFields(core) },
+
+  prometheusAlerts+:: {
+    groups+: std.flattenArrays([$.gpumeterRules['gpumeter-' + name].groups for name in ['infrastructure', 'fleet', 'inference']]),
+  },
+  prometheusRules+:: { groups+: [] },
+  grafanaDashboards+:: {},
+}
