@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -77,7 +78,7 @@ func (f *finder) selector(n *parser.VectorSelector) Labels {
 		out[name] = true
 	}
 	for _, m := range n.LabelMatchers {
-		if m.Name != labels.MetricName && !out[m.Name] {
+		if m.Name != model.MetricNameLabel && !out[m.Name] {
 			f.fault("%s has no label %s", n.Name, m.Name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -58,7 +59,7 @@ func (e *Expr) Uses() []Use {
 		}
 		u := Use{Metric: s.Name}
 		for _, m := range s.LabelMatchers {
-			if m.Name != labels.MetricName {
+			if m.Name != model.MetricNameLabel {
 				u.Matched = append(u.Matched, m.Name)
 			}
 		}
@@ -89,7 +90,7 @@ func (e *Expr) Settings() []string {
 		}
 		if s, ok := n.(*parser.VectorSelector); ok {
 			for _, m := range s.LabelMatchers {
-				if name, ok := strings.CutPrefix(m.Value, settingPrefix); ok && m.Name != labels.MetricName {
+				if name, ok := strings.CutPrefix(m.Value, settingPrefix); ok && m.Name != model.MetricNameLabel {
 					out = append(out, name)
 				}
 			}
@@ -123,7 +124,7 @@ func (e *Expr) With(values Values, matchers ...*labels.Matcher) (*Expr, error) {
 			return nil
 		}
 		for _, m := range s.LabelMatchers {
-			if name, ok := strings.CutPrefix(m.Value, settingPrefix); ok && m.Name != labels.MetricName {
+			if name, ok := strings.CutPrefix(m.Value, settingPrefix); ok && m.Name != model.MetricNameLabel {
 				*m = *labels.MustNewMatcher(m.Type, m.Name, value(name))
 			}
 		}

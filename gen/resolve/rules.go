@@ -173,7 +173,7 @@ func isDuration(text string) bool {
 
 // Held is for how long an alert must be true.
 func (a *Alert) Held() time.Duration {
-	d, _ := model.ParseDuration(a.For.Duration) //nolint:errcheck // checked when it was resolved
+	d, _ := model.ParseDuration(a.For.Duration)
 	return time.Duration(d)
 }
 
