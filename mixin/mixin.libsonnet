@@ -1,9 +1,10 @@
 // gpumeter's alerts and recording rules as a monitoring mixin.
 local known = (import 'config.libsonnet')._config;
-local core = {
+local objects = {
   infrastructure: import 'generated/infrastructure.libsonnet',
   fleet: import 'generated/fleet.libsonnet',
   inference: import 'generated/inference.libsonnet',
+  recording: import 'generated/recording.libsonnet',
 };
 
 (import 'config.libsonnet') + {
@@ -15,11 +16,11 @@ local core = {
     else $._config,
 
   // The rules of each PrometheusRule object, by its name, for who wants some alone.
-  gpumeterRules+:: { ['gpumeter-' + name]: { groups: core[name](checked) } for name in std.objectFields(core) },
+  gpumeterRules+:: { ['gpumeter-' + name]: { groups: objects[name](checked) } for name in std.objectFields(objects) },
 
   prometheusAlerts+:: {
     groups+: std.flattenArrays([$.gpumeterRules['gpumeter-' + name].groups for name in ['infrastructure', 'fleet', 'inference']]),
   },
-  prometheusRules+:: { groups+: [] },
+  prometheusRules+:: { groups+: $.gpumeterRules['gpumeter-recording'].groups },
   grafanaDashboards+:: {},
 }

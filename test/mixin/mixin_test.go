@@ -92,6 +92,9 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, render(t, `(import 'mixin.libsonnet').prometheusAlerts`)); diff != "" {
 		t.Errorf("not as in rules/plain (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(plain(t, "gpumeter-recording"), render(t, `(import 'mixin.libsonnet').prometheusRules`)); diff != "" {
+		t.Errorf("recording rules not as in rules/plain (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff(plain(t, "gpumeter-fleet"), render(t, `(import 'mixin.libsonnet').gpumeterRules['gpumeter-fleet']`)); diff != "" {
 		t.Errorf("one object alone (-want +got):\n%s", diff)
 	}

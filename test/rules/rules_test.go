@@ -99,6 +99,39 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
+// So has each recording rule one that asks for its number.
+func TestEveryRecordingIsTested(t *testing.T) {
+	var f struct {
+		Tests []struct {
+			Queries []struct {
+				Expr string `yaml:"expr"`
+			} `yaml:"promql_expr_test"`
+		} `yaml:"tests"`
+	}
+	read(t, "recording.yaml", &f)
+	asked := map[string]bool{}
+	for _, test := range f.Tests {
+		for _, q := range test.Queries {
+			asked[q.Expr] = true
+		}
+	}
+	var object struct {
+		Groups []struct {
+			Rules []struct {
+				Record string `yaml:"record"`
+			} `yaml:"rules"`
+		} `yaml:"groups"`
+	}
+	read(t, "../../rules/plain/gpumeter-recording.yaml", &object)
+	for _, g := range object.Groups {
+		for _, r := range g.Rules {
+			if !asked[r.Record] {
+				t.Errorf("%s is not asked for", r.Record)
+			}
+		}
+	}
+}
+
 func read(t *testing.T, file string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(file)
