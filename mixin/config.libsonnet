@@ -8,6 +8,9 @@ local settings = import 'generated/config.libsonnet';
     // The label that tells clusters apart.
     clusterLabel: 'cluster',
 
+    // Whether the alerts of the object gpumeter-extra are among the others.
+    extraAlerts: false,
+
     // Where the runbook of an alert is, by its name in lower case.
     runbookURLPattern: 'https://github.com/gpumeter/gpumeter/blob/main/spec/reference/rules.md#%s',
   },

@@ -5,6 +5,7 @@ local objects = {
   fleet: import 'generated/fleet.libsonnet',
   inference: import 'generated/inference.libsonnet',
   recording: import 'generated/recording.libsonnet',
+  extra: import 'generated/extra.libsonnet',
 };
 
 (import 'config.libsonnet') + {
@@ -19,7 +20,7 @@ local objects = {
   gpumeterRules+:: { ['gpumeter-' + name]: { groups: objects[name](checked) } for name in std.objectFields(objects) },
 
   prometheusAlerts+:: {
-    groups+: std.flattenArrays([$.gpumeterRules['gpumeter-' + name].groups for name in ['infrastructure', 'fleet', 'inference']]),
+    groups+: std.flattenArrays([$.gpumeterRules['gpumeter-' + name].groups for name in ['infrastructure', 'fleet', 'inference'] + (if $._config.extraAlerts then ['extra'] else [])]),
   },
   prometheusRules+:: { groups+: $.gpumeterRules['gpumeter-recording'].groups },
   grafanaDashboards+:: {},

@@ -215,7 +215,9 @@ func (r *resolver) alert(f *RuleFile, alert schema.Alert) *Alert {
 	}
 	out.For.used = true
 	out.Expr, out.Labels = r.expression(f, alert.Pos, "alert "+alert.Alert, alert.Expr)
-	if alert.While != "" {
+	if alert.While != "" && !out.Device() {
+		bad("while belongs to an alert about a device; write it into the expression")
+	} else if alert.While != "" {
 		out.While, _ = r.expression(f, alert.Pos, "alert "+alert.Alert+": while", alert.While)
 	}
 	if out.Expr != nil && out.Labels != nil && out.Device() {

@@ -74,6 +74,26 @@
   pcieReplayRate: 0.1,
   // For how long that must be so.
   pcieReplayFor: '15m',
+  // For how long an exporter must not answer.
+  exporterDownFor: '5m',
+  // For how long a source must fail.
+  sourceFailingFor: '10m',
+  // For how long a device must be missing.
+  gpuMissingFor: '5m',
+  // How long to wait once a driver wants a device recovered.
+  recoveryFor: '0s',
+  // How long to wait once a row could not be replaced.
+  remapFailureFor: '0s',
+  // Errors of NVLink each second that are not mended at the first try.
+  linkErrorRate: 0.01,
+  // For how long there must be as many.
+  linkErrorFor: '10m',
+  // For how long a connection must be down.
+  linkDownFor: '5m',
+  // How long to wait after an XID of an application.
+  xidApplicationFor: '0s',
+  // For how long devices must not tell what they told a day ago.
+  absentFor: '15m',
 
   // How bad each alert is.
   severities: {
@@ -94,5 +114,14 @@
     GPUXIDErrors: 'critical',
     GPUThrottling: 'warning',
     GPUPCIeReplays: 'warning',
+    GpumeterDown: 'warning',
+    GpumeterSourceFailing: 'warning',
+    GpumeterMetricsAbsent: 'warning',
+    GPUMissing: 'critical',
+    GPURecoveryNeeded: 'warning',
+    GPURowRemapFailure: 'critical',
+    GPUNVLinkErrors: 'warning',
+    GPUNVLinkDown: 'warning',
+    GPUXIDApplication: 'info',
   },
 }

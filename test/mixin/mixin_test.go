@@ -92,6 +92,10 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, render(t, `(import 'mixin.libsonnet').prometheusAlerts`)); diff != "" {
 		t.Errorf("not as in rules/plain (-want +got):\n%s", diff)
 	}
+	want = plain(t, "gpumeter-infrastructure", "gpumeter-fleet", "gpumeter-inference", "gpumeter-extra")
+	if diff := cmp.Diff(want, render(t, `((import 'mixin.libsonnet') + { _config+:: { extraAlerts: true } }).prometheusAlerts`)); diff != "" {
+		t.Errorf("with the extra alerts (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff(plain(t, "gpumeter-recording"), render(t, `(import 'mixin.libsonnet').prometheusRules`)); diff != "" {
 		t.Errorf("recording rules not as in rules/plain (-want +got):\n%s", diff)
 	}
