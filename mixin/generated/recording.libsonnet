@@ -54,7 +54,7 @@ function(config) [
       },
       {
         record: 'cluster:gpu_idle_devices:count',
-        expr: 'count by (%(clusterLabel)s) (\n  max by (%(clusterLabel)s, instance, gpu_uuid) (\n    gpu_owner_info{gpu_partition_uuid="",gpu_sharing="none",%(gpumeterSelector)s}\n  )\n)' % held(config),
+        expr: '  count by (%(clusterLabel)s) (\n    max by (%(clusterLabel)s, instance, gpu_uuid) (\n      gpu_owner_info{gpu_partition_uuid="",gpu_sharing="none",%(gpumeterSelector)s}\n    )\n  )\nor on (%(clusterLabel)s)\n  0 * cluster:gpu_devices:count' % held(config),
       },
       {
         record: 'cluster:gpu_utilization:avg',
