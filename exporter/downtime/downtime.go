@@ -40,7 +40,7 @@ func Open(store state.Store, now time.Time, log *slog.Logger) *Downtime {
 	there, err := store.Load(name, &kept)
 	switch {
 	case err != nil:
-		log.Warn("for how long the exporter did not run is not known", "err", err)
+		log.Warn("for how long the exporter did not run before is forgotten; it is counted from now on", "err", err)
 	case there:
 		d.seconds = max(kept.Seconds, 0) + max(now.Sub(kept.Alive).Seconds(), 0)
 	}

@@ -2,7 +2,6 @@
 package markdown
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"strconv"
@@ -27,18 +26,14 @@ var Emitter = emit.Emitter{
 //go:embed metrics.md.tmpl
 var text string
 
-var templates = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-	"header": emit.Header, "prose": emit.Prose, "code": emit.Code, "names": names, "kind": kind, "status": status,
+var page = emit.NewPage(file, text, template.FuncMap{
+	"names": names, "kind": kind, "status": status,
 	"reads": reads, "values": values, "twin": twin, "was": was, "floats": floats, "deprecated": deprecated,
 	"scopes": scopes, "codes": codes, "many": many,
-}).Parse(text))
+})
 
 func run(m *resolve.Model) ([]emit.File, error) {
-	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, "metrics", m); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return []emit.File{{Path: file, Data: b.Bytes()}}, nil
+	return page.Of("metrics", m)
 }
 
 func codes(list []string) string {

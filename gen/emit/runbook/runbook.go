@@ -2,9 +2,7 @@
 package runbook
 
 import (
-	"bytes"
 	_ "embed"
-	"fmt"
 	"strings"
 	"text/template"
 
@@ -26,10 +24,10 @@ var Emitter = emit.Emitter{
 //go:embed runbook.md.tmpl
 var text string
 
-var templates = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-	"header": emit.Header, "prose": emit.Prose, "code": emit.Code, "pretty": (*promql.Expr).Pretty,
-	"trim": strings.TrimSpace, "indent": indent,
-}).Parse(text))
+var page = emit.NewPage(file, text, template.FuncMap{
+	"pretty": (*promql.Expr).Pretty,
+	"trim":   strings.TrimSpace, "indent": indent,
+})
 
 // indent puts an expression into a block of code.
 func indent(s string) string {
@@ -40,9 +38,5 @@ func run(m *resolve.Model) ([]emit.File, error) {
 	if len(m.Rules) == 0 {
 		return nil, nil
 	}
-	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, "rules", m.Rules); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return []emit.File{{Path: file, Data: b.Bytes()}}, nil
+	return page.Of("rules", m.Rules)
 }

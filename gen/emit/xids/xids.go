@@ -2,10 +2,7 @@
 package xids
 
 import (
-	"bytes"
 	_ "embed"
-	"fmt"
-	"text/template"
 
 	"github.com/gpumeter/gpumeter/gen/emit"
 	"github.com/gpumeter/gpumeter/gen/resolve"
@@ -24,17 +21,11 @@ var Emitter = emit.Emitter{
 //go:embed xids.md.tmpl
 var text string
 
-var templates = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-	"header": emit.Header, "prose": emit.Prose, "code": emit.Code,
-}).Parse(text))
+var page = emit.NewPage(file, text, nil)
 
 func run(m *resolve.Model) ([]emit.File, error) {
 	if m.XIDs == nil {
 		return nil, nil
 	}
-	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, "xids", m.XIDs); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return []emit.File{{Path: file, Data: b.Bytes()}}, nil
+	return page.Of("xids", m.XIDs)
 }
