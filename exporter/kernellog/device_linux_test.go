@@ -79,10 +79,14 @@ func TestWaitingEnds(t *testing.T) {
 		}()
 		<-waiting
 		time.Sleep(20 * time.Millisecond)
-		start := time.Now()
 		end(l, cancel)
-		if err := <-ended; err != nil || time.Since(start) > time.Second {
-			t.Errorf("%s: ended after %v with %v", name, time.Since(start), err)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s, and it does not end", name)
 		}
 	}
 }
