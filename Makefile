@@ -17,8 +17,14 @@ $(shell mkdir -p "$(TMPDIR)")
 # The tools are built once for each version of tools/go.mod and tools/go.sum.
 TOOLS := $(CACHE)/tools
 PINS := $(shell cat tools/go.mod tools/go.sum | cksum | cut -d ' ' -f 1)
-PROMTOOL := $(TOOLS)/promtool-$(PINS)
 GOLANGCI := $(TOOLS)/golangci-lint-$(PINS)
+
+# Prometheus and what belongs to it, of tools/prometheus.
+PROM_PINS := $(shell cat tools/prometheus/go.mod tools/prometheus/go.sum | cksum | cut -d ' ' -f 1)
+PROMETHEUS := $(TOOLS)/prometheus-$(PROM_PINS)
+PROMTOOL := $(TOOLS)/promtool-$(PROM_PINS)
+PINT := $(TOOLS)/pint-$(PROM_PINS)
+ALERTMANAGER := $(TOOLS)/alertmanager-$(shell cat tools/alertmanager/go.mod tools/alertmanager/go.sum | cksum | cut -d ' ' -f 1)
 
 # And so are Kubernetes' own programs, of tools/kubernetes.
 KUBE_PINS := $(shell cat tools/kubernetes/go.mod tools/kubernetes/go.sum | cksum | cut -d ' ' -f 1)
@@ -84,11 +90,14 @@ run: build ## Build, and serve this machine, or a simulated node where it has no
 build: ## Build bin/gpumeter, stripped.
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/gpumeter ./exporter/cmd/gpumeter
 
-# promtool checks our pages and rules, and discovers no targets: without remove_all_sd it would
-# bring every cloud's library.
-$(PROMTOOL):
+# They discover no targets here: without remove_all_sd they would bring every cloud's library.
+$(PROMETHEUS) $(PROMTOOL) $(PINT): $(TOOLS)/%-$(PROM_PINS):
 	mkdir -p $(TOOLS)
-	cd tools && go build -tags remove_all_sd -o $@ github.com/prometheus/prometheus/cmd/promtool
+	cd tools/prometheus && go build -tags remove_all_sd -trimpath -ldflags '-s -w' -o $@ $$(go list tool | grep '/$*$$')
+
+$(ALERTMANAGER):
+	mkdir -p $(TOOLS)
+	cd tools/alertmanager && go build -trimpath -ldflags '-s -w' -o $@ github.com/prometheus/alertmanager/cmd/alertmanager
 
 $(GOLANGCI):
 	mkdir -p $(TOOLS)
