@@ -40,7 +40,7 @@ TESTFLAGS ?=
 BENCHFLAGS ?=
 ARGS ?=
 
-.PHONY: help generate check fmt vet lint test test-gpu e2e-kubernetes bench fuzz run build
+.PHONY: help generate check fmt vet lint test test-gpu e2e-kubernetes e2e-prometheus bench fuzz run build
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -63,6 +63,7 @@ vet: ## Run go vet, with cgo and without.
 lint: $(GOLANGCI) ## Run golangci-lint at its pinned version.
 	$(GOLANGCI) run
 	cd test/kubernetes && $(GOLANGCI) run
+	cd test/prometheus && $(GOLANGCI) run
 
 test: $(PROMTOOL) ## Run all tests with the race detector; needs no GPU.
 	GPUMETER_PROMTOOL=$(PROMTOOL) go test -race $(TESTFLAGS) ./...
@@ -74,6 +75,9 @@ e2e-kubernetes: build ## As root on Linux: run beside a real kubelet and API ser
 	test/kubernetes/prepare $(MAKE) --no-print-directory $(KUBE_APISERVER) $(KUBELET)
 	cd test/kubernetes && GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" GPUMETER_KUBE_APISERVER=$(KUBE_APISERVER) \
 		GPUMETER_KUBELET=$(KUBELET) go test -count=1 -v -timeout 20m $(TESTFLAGS) ./...
+
+e2e-prometheus: build ## Run the rules in Prometheus' own rule manager and database.
+	cd test/prometheus && GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" go test -count=1 $(TESTFLAGS) ./...
 
 bench: ## Run all benchmarks and print one table: each figure, and what others take against it.
 	@go test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./... | tee "$(TMPDIR)/bench.txt" | go run ./test/ratios
