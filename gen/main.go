@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gpumeter/gpumeter/gen/emit"
 	"github.com/gpumeter/gpumeter/gen/emit/catalogue"
@@ -68,7 +69,7 @@ func usage() {
 	flag.PrintDefaults()
 	fmt.Fprintln(out, "emitters:")
 	for _, e := range emitters {
-		fmt.Fprintf(out, "  %-12s %s (%s)\n", e.Name, e.Doc, e.Owns)
+		fmt.Fprintf(out, "  %-12s %s (%s)\n", e.Name, e.Doc, strings.Join(e.Owns, " "))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gpumeter/gpumeter/gen/emit"
 )
@@ -23,10 +24,14 @@ type tree struct {
 
 // add takes an emitter's files, which must lie where the emitter says it writes.
 func (t *tree) add(e emit.Emitter, files []emit.File) error {
-	t.globs = append(t.globs, e.Owns)
+	t.globs = append(t.globs, e.Owns...)
 	for _, f := range files {
-		if ok, err := path.Match(e.Owns, f.Path); err != nil || !ok {
-			return fmt.Errorf("emitter %s: %s is not within %s", e.Name, f.Path, e.Owns)
+		within := func(glob string) bool {
+			ok, err := path.Match(glob, f.Path)
+			return ok && err == nil
+		}
+		if !slices.ContainsFunc(e.Owns, within) {
+			return fmt.Errorf("emitter %s: %s is not within %s", e.Name, f.Path, strings.Join(e.Owns, " "))
 		}
 		if _, twice := t.want[f.Path]; twice {
 			return fmt.Errorf("emitter %s: %s is written twice", e.Name, f.Path)

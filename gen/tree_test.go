@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,14 +22,14 @@ func repository(t *testing.T) (root string, emitters []emit.Emitter) {
 		t.Fatal(err)
 	}
 	emitters = []emit.Emitter{
-		{Name: "one", Owns: "out/zz_*.txt", Run: func(m *resolve.Model) ([]emit.File, error) {
+		{Name: "one", Owns: []string{"out/zz_*.txt"}, Run: func(m *resolve.Model) ([]emit.File, error) {
 			var files []emit.File
 			for _, g := range m.Groups {
 				files = append(files, emit.File{Path: "out/zz_" + g.Group.Group + ".txt", Data: []byte(g.Brief)})
 			}
 			return files, nil
 		}},
-		{Name: "two", Owns: "other/page.txt", Run: func(*resolve.Model) ([]emit.File, error) {
+		{Name: "two", Owns: []string{"other/page.txt"}, Run: func(*resolve.Model) ([]emit.File, error) {
 			return []emit.File{{Path: "other/page.txt", Data: []byte("page")}}, nil
 		}},
 	}
@@ -93,7 +94,7 @@ func edit(file, old, new string) error {
 // Whatever is wrong with one emitter, or with the spec, nothing is written and nothing removed.
 func TestFaultWritesNothing(t *testing.T) {
 	faulty := func(files []emit.File, err error) emit.Emitter {
-		return emit.Emitter{Name: "faulty", Owns: "bad/*.txt", Run: func(*resolve.Model) ([]emit.File, error) { return files, err }}
+		return emit.Emitter{Name: "faulty", Owns: []string{"bad/*.txt"}, Run: func(*resolve.Model) ([]emit.File, error) { return files, err }}
 	}
 	for want, e := range map[string]emit.Emitter{
 		"emitter faulty: no ink":                                                                  faulty(nil, errors.New("no ink")),
@@ -131,12 +132,15 @@ func TestFaultWritesNothing(t *testing.T) {
 func TestEmitters(t *testing.T) {
 	names, globs := map[string]bool{}, map[string]bool{}
 	for _, e := range emitters {
-		if e.Name == "" || e.Doc == "" || e.Owns == "" || names[e.Name] || globs[e.Owns] {
+		if e.Name == "" || e.Doc == "" || len(e.Owns) == 0 || names[e.Name] || slices.ContainsFunc(e.Owns, func(g string) bool { return globs[g] }) {
 			t.Errorf("emitter %q (%q) lacks something or is there twice", e.Name, e.Owns)
 		}
 		if _, err := os.Stat(filepath.Join("emit", e.Name)); err != nil {
 			t.Error(err)
 		}
-		names[e.Name], globs[e.Owns] = true, true
+		names[e.Name] = true
+		for _, glob := range e.Owns {
+			globs[glob] = true
+		}
 	}
 }

@@ -11,6 +11,9 @@ local settings = import 'generated/config.libsonnet';
     // Whether the alerts of the object gpumeter-extra are among the others.
     extraAlerts: false,
 
+    // Which other exporters' names are given from ours: 'dcgm-4.8', 'dcgm-4.9', 'l9gpu', 'l9gpu-gen_ai'.
+    compat: [],
+
     // Where the runbook of an alert is, by its name in lower case.
     runbookURLPattern: 'https://github.com/gpumeter/gpumeter/blob/main/spec/reference/rules.md#%s',
   },

@@ -12,9 +12,9 @@ import (
 
 // Emitter turns the model into files. It never touches the disk.
 type Emitter struct {
-	Name string // its folder
-	Doc  string // one line
-	Owns string // glob of the files it may write; anything else there is an orphan
+	Name string   // its folder
+	Doc  string   // one line
+	Owns []string // globs of the files it may write; anything else there is an orphan
 	Run  func(*resolve.Model) ([]File, error)
 }
 

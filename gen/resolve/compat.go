@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 
@@ -74,6 +75,9 @@ func (r *resolver) compat(c schema.Compat) {
 	}
 	if len(r.faults) == before {
 		r.agree(out)
+	}
+	if len(r.faults) == before && c.Rules != nil {
+		r.compatRules(out)
 	}
 	r.model.Compats = append(r.model.Compats, out)
 }
@@ -151,14 +155,14 @@ func (r *resolver) kind(a *Answer) {
 	bad := func(format string, args ...any) { r.faults.Add(a.Pos, a.what()+": "+format, args...) }
 	var sorts []string
 	for _, x := range []struct{ key, value string }{
-		{"metric", a.Answer.Metric}, {"rule", a.Rule}, {"attribute", a.Answer.Attribute}, {"planned", a.Planned}, {"none", a.None},
+		{"metric", a.Answer.Metric}, {"rule", a.Rule}, {"attribute", a.Answer.Attribute}, {"label", a.Label}, {"planned", a.Planned}, {"none", a.None},
 	} {
 		if x.value != "" {
 			sorts = append(sorts, x.key)
 		}
 	}
 	if len(sorts) != 1 {
-		bad("wants exactly one of metric, rule, attribute, planned and none, has %d", len(sorts))
+		bad("wants exactly one of metric, rule, attribute, label, planned and none, has %d", len(sorts))
 		return
 	}
 	if sorts[0] != "metric" && (len(a.Attributes) > 0 || a.As != "" || len(a.Over) > 0) {
@@ -176,12 +180,15 @@ func (r *resolver) kind(a *Answer) {
 	case "rule":
 		if !ruleName.MatchString(a.Rule) {
 			bad("rule %q is not level:metric:operation", a.Rule)
+		} else if r.records[a.Rule] == nil {
+			bad("there is no recording rule %s%s", a.Rule, spell.Suggest(a.Rule, slices.Sorted(maps.Keys(r.records))))
 		}
 		for _, name := range a.Answer.From {
 			if m := r.known(a, name); m != nil {
 				a.From = append(a.From, m)
 			}
 		}
+	case "label":
 	case "attribute":
 		if found := r.find(a.Pos, a.what(), []string{a.Answer.Attribute}); len(found) > 0 {
 			a.Attribute = found[0]

@@ -51,11 +51,12 @@ func TestCompatPolicies(t *testing.T) {
 		{dcgm, "{dialect: new, name: who}", "{dialect: nwe, name: who}", `spec/compat/dcgm.yaml:12: who: "nwe" is no dialect; did you mean "new"?`},
 		{l9gpu, "from: [gpu.load,", "from: [gpu.laod,", `spec/compat/l9gpu.yaml:24: load_percent: "gpu.laod" is no metric; did you mean "gpu.load"?`},
 		// One answer, of one sort, with what belongs to it.
-		{dcgm, "        metric: gpu.power.draw\n", "", `spec/compat/dcgm.yaml:22: DCGM_FI_DEV_POWER_USAGE: wants exactly one of metric, rule, attribute, planned and none, has 0`},
-		{dcgm, "    none: It never knew | either.", "    none: It never knew | either.\n    planned: Soon.", `spec/compat/dcgm.yaml:15: where: wants exactly one of metric, rule, attribute, planned and none, has 2`},
+		{dcgm, "        metric: gpu.power.draw\n", "", `spec/compat/dcgm.yaml:22: DCGM_FI_DEV_POWER_USAGE: wants exactly one of metric, rule, attribute, label, planned and none, has 0`},
+		{dcgm, "    none: It never knew | either.", "    none: It never knew | either.\n    planned: Soon.", `spec/compat/dcgm.yaml:15: where: wants exactly one of metric, rule, attribute, label, planned and none, has 2`},
 		{dcgm, "    none: It never knew | either.", "    none: It never knew | either.\n    as: rate", `spec/compat/dcgm.yaml:15: where: attributes, as and over belong to a metric`},
 		{l9gpu, "planned: It comes", "from: [gpu.load]\n        planned: It comes", `spec/compat/l9gpu.yaml:28: soon: from belongs to a rule`},
-		{l9gpu, "gpu:gpu_load:ratio", "gpu_load:ratio", `spec/compat/l9gpu.yaml:24: load_percent: rule "gpu_load:ratio" is not level:metric:operation`},
+		{l9gpu, "gpu:gpu_power_draw:avg5m", "gpu_power_draw:avg5m", `spec/compat/l9gpu.yaml:24: load_percent: rule "gpu_power_draw:avg5m" is not level:metric:operation`},
+		{l9gpu, "gpu:gpu_power_draw:avg5m", "gpu:gpu_power_draw:avg1m", `spec/compat/l9gpu.yaml:24: load_percent: there is no recording rule gpu:gpu_power_draw:avg1m; did you mean "gpu:gpu_power_draw:avg5m"?`},
 		{l9gpu, "planned: They come one by one.", "note: They come.", `spec/compat/l9gpu.yaml:34: the rest of Device: wants exactly one of planned and none`},
 		{dcgm, "none: It is not the device's.", "none: It is not the device's", `spec/compat/dcgm.yaml:44: the rest of Licences: a brief is a sentence and ends with a full stop`},
 		{l9gpu, "- fields: [soon]\n        planned", "- planned", `spec/compat/l9gpu.yaml:28: section Device: an answer wants fields or names there`},
@@ -73,6 +74,10 @@ func TestCompatPolicies(t *testing.T) {
 		{dcgm, "[{name: where}]", "[{dialect: new, name: who}]", `spec/compat/dcgm.yaml:15: who: is answered twice, first at spec/compat/dcgm.yaml:12`},
 		{dcgm, "name: Licences", "name: Power and events", `spec/compat/dcgm.yaml:41: section Power and events is there twice, first at spec/compat/dcgm.yaml:18`},
 		{dcgm, "{name: new, brief: After.}", "{name: new, brief: After.}\n  - {name: old, brief: Long after.}", `spec/compat/dcgm.yaml:9: dialect old is there twice`},
+		// The rules made of it.
+		{dcgm, "devices: gpu.power.draw", "devices: gpu.power.drwa", `spec/compat/dcgm.yaml:47: rules: "gpu.power.drwa" is no metric; did you mean "gpu.power.draw"?`},
+		{dcgm, "{name: gpu}", "{name: gpu, after: gpu.ower}", `spec/compat/dcgm.yaml:10: gpu: after: "gpu.ower" is not in spec/attributes.yaml; did you mean "gpu.owner"?`},
+		{dcgm, "    brief: What nobody reads.\n", "    brief: What nobody reads.\n    answers:\n      - there: [{name: DCGM_FI_DEV_POWER_USAGE}]\n        metric: gpu.power.draw\n", `spec/compat/dcgm.yaml:44: DCGM_FI_DEV_POWER_USAGE: another answer gives DCGM_FI_DEV_POWER_USAGE too, and another number`},
 		// What the metrics say of others.
 		{power, "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_POWER", `spec/compat/dcgm.yaml:22: DCGM_FI_DEV_POWER_USAGE: is answered with gpu.power.draw, whose was does not name it; add {system: dcgm, name: DCGM_FI_DEV_POWER_USAGE} there
 spec/metrics/power.yaml:18: gpu.power.draw: was dcgm DCGM_FI_DEV_POWER, and spec/compat/dcgm.yaml has no such name`},

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/gpumeter/gpumeter/gen/schema"
 )
 
 // rateWindow is that of the queries the pages show: four of the scrape intervals most sites have.
@@ -38,13 +40,16 @@ func query(a *Answer, scale float64) string {
 
 func rate(name string, a *Answer) string { return "rate(" + name + selector(a) + rateWindow + ")" }
 
-func selector(a *Answer) string {
-	if len(a.Attributes) == 0 {
+func selector(a *Answer) string { return selectors(a.Metric, a.Attributes) }
+
+// selectors choose some of a metric's series.
+func selectors(m *Metric, which schema.Map[string]) string {
+	if len(which) == 0 {
 		return ""
 	}
 	var out []string
-	for _, e := range a.Attributes {
-		out = append(out, labelOf(a.Metric, e.Key)+"="+strconv.Quote(e.Value))
+	for _, e := range which {
+		out = append(out, labelOf(m, e.Key)+"="+strconv.Quote(e.Value))
 	}
 	return "{" + strings.Join(out, ", ") + "}"
 }

@@ -70,7 +70,7 @@ func (g *RuleGroup) Rules(f *RuleFile, put Put) ([]Rule, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", rec.Record, err)
 		}
-		out = append(out, Rule{Record: rec.Record, Expr: put.Print(e)})
+		out = append(out, Rule{Record: rec.Record, Expr: put.Print(e), Labels: rec.Static})
 	}
 	for _, a := range g.Alerts {
 		e, err := with(a.Expr)

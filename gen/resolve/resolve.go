@@ -44,11 +44,11 @@ func Resolve(spec *schema.Spec) (*Model, error) {
 	r.renamed()
 	r.unused()
 	if len(r.faults) == 0 { // else one misspelt metric would be found in every answer, too
-		for _, c := range spec.Compats {
-			r.compat(c)
-		}
 		for _, f := range ordered(spec.Rules) {
 			r.rules(f)
+		}
+		for _, c := range spec.Compats { // their answers name recording rules, too
+			r.compat(c)
 		}
 	}
 	if err := r.faults.Err(); err != nil {

@@ -19,6 +19,7 @@ type RuleFile struct {
 	schema.RuleFile
 	Settings []*Setting
 	Groups   []*RuleGroup
+	Left     []string // names of another exporter for which it has no rule, and why
 }
 
 // Setting is what users of a rule file may set.
@@ -52,6 +53,7 @@ type Recording struct {
 	schema.Recording
 	Expr   *promql.Expr
 	Labels promql.Labels // of its series
+	Static []Text        // labels its series bear besides
 }
 
 // Alert is an alert.
@@ -267,7 +269,7 @@ func (r *resolver) expression(f *RuleFile, at schema.Pos, what, text string) (*p
 		bad("%v", fault)
 	}
 	for _, u := range e.Uses() {
-		if m := r.prom[u.Metric]; m != nil {
+		if m := r.prom[u.Metric]; m != nil && f.Pack != "compat" { // which copies counters
 			checkUse(m, u, bad)
 		}
 	}

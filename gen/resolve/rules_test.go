@@ -36,7 +36,8 @@ spec/rules/shared.yaml:8: rule gpu:gpu_power_draw:avg5m: by gpu_host: no series 
 		{sharedRules, "avg by (cluster, instance, gpu_uuid)", "avg by (cluster, instance, gpu_uuid, gpu_index)", demoAlert + `an alert about a device is aggregated by (cluster, instance, gpu_uuid) and nothing else, not (cluster, gpu_index, gpu_uuid, instance): else a pod that comes or goes resets its time`},
 		{rules, "about: fleet\n", "about: fleet\n        while: gpu_power_draw_watts > 1\n", lost + `while belongs to an alert about a device; write it into the expression`},
 		// Names, settings and texts.
-		{sharedRules, "record: gpu:gpu_power_draw:avg5m", "record: gpu_power", demoAlert + `no metric or recording rule gpu:gpu_power_draw:avg5m
+		{sharedRules, "record: gpu:gpu_power_draw:avg5m", "record: gpu_power", `spec/compat/l9gpu.yaml:24: load_percent: there is no recording rule gpu:gpu_power_draw:avg5m
+` + demoAlert + `no metric or recording rule gpu:gpu_power_draw:avg5m
 spec/rules/shared.yaml:8: rule gpu_power: a name is level:metric:operation`},
 		{rules, "alert: EventsAreLost", "alert: events_are_lost", `spec/rules/demo.yaml:23: alert events_are_lost: a name is words in CamelCase`},
 		{rules, "alert: EventsAreLost", "alert: GPUDrawsMuch", `spec/rules/demo.yaml:23: alert GPUDrawsMuch: is there twice, first at spec/rules/demo.yaml:12`},

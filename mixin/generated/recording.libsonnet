@@ -18,6 +18,10 @@ function(config) [
         record: 'gpu:gpu_power_draw:ratio',
         expr: '  max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_power_draw_watts{%(gpumeterSelector)s})\n/ on (%(clusterLabel)s, instance, gpu_uuid)\n  max by (%(clusterLabel)s, instance, gpu_uuid) (\n    gpu_power_limit_watts{gpu_power_limit_type="enforced",%(gpumeterSelector)s}\n  )' % held(config),
       },
+      {
+        record: 'gpu:gpu_link_width:ratio',
+        expr: '  max by (%(clusterLabel)s, instance, gpu_uuid) (\n    gpu_link_width{gpu_link_type="pcie",%(gpumeterSelector)s}\n  )\n/ on (%(clusterLabel)s, instance, gpu_uuid)\n  max by (%(clusterLabel)s, instance, gpu_uuid) (\n    gpu_link_width_limit{gpu_link_type="pcie",%(gpumeterSelector)s}\n  )' % held(config),
+      },
     ],
   },
   {
@@ -113,6 +117,23 @@ function(config) [
       {
         record: 'workload:gpu_memory_usage:sum',
         expr: 'sum by (%(clusterLabel)s, k8s_namespace_name, k8s_workload_kind, k8s_workload_name) (\n  gpu_workload_memory_usage_bytes{gpu_workload_type="kubernetes",%(gpumeterSelector)s}\n)' % held(config),
+      },
+      {
+        record: 'workload:inference_tokens_per_joule:rate5m',
+        expr: '  (\n      sum by (%(clusterLabel)s, k8s_namespace_name, k8s_workload_kind, k8s_workload_name) (\n        rate(inference_prompt_tokens_total{%(gpumeterSelector)s}[5m])\n      )\n    +\n      sum by (%(clusterLabel)s, k8s_namespace_name, k8s_workload_kind, k8s_workload_name) (\n        rate(inference_generated_tokens_total{%(gpumeterSelector)s}[5m])\n      )\n  )\n/ on (%(clusterLabel)s, k8s_namespace_name, k8s_workload_kind, k8s_workload_name)\n  workload:gpu_energy:rate5m' % held(config),
+      },
+      {
+        record: 'workload:inference_joules_per_token:rate5m',
+        expr: '1 / workload:inference_tokens_per_joule:rate5m' % held(config),
+      },
+    ],
+  },
+  {
+    name: 'gpumeter-engine',
+    rules: [
+      {
+        record: 'engine:inference_prefix_cache:ratio',
+        expr: '  sum by (%(clusterLabel)s, instance, inference_engine, inference_model, k8s_namespace_name, k8s_pod_name) (\n    rate(inference_prefix_cache_hits_total{%(gpumeterSelector)s}[5m])\n  )\n/\n  sum by (%(clusterLabel)s, instance, inference_engine, inference_model, k8s_namespace_name, k8s_pod_name) (\n    rate(inference_prefix_cache_queries_total{%(gpumeterSelector)s}[5m])\n  )' % held(config),
       },
     ],
   },

@@ -99,6 +99,10 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(plain(t, "gpumeter-recording"), render(t, `(import 'mixin.libsonnet').prometheusRules`)); diff != "" {
 		t.Errorf("recording rules not as in rules/plain (-want +got):\n%s", diff)
 	}
+	want = plain(t, "gpumeter-recording", "compat/gpumeter-compat-dcgm-4.8", "compat/gpumeter-compat-l9gpu")
+	if diff := cmp.Diff(want, render(t, `((import 'mixin.libsonnet') + { _config+:: { compat: ['dcgm-4.8', 'l9gpu'] } }).prometheusRules`)); diff != "" {
+		t.Errorf("with others' names (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff(plain(t, "gpumeter-fleet"), render(t, `(import 'mixin.libsonnet').gpumeterRules['gpumeter-fleet']`)); diff != "" {
 		t.Errorf("one object alone (-want +got):\n%s", diff)
 	}
@@ -149,6 +153,7 @@ func TestBadConfig(t *testing.T) {
 	for config, want := range map[string]string{
 		`temperatureWarningMargn: 5`:            `_config has no key temperatureWarningMargn`,
 		`severities+: { GPUIdelWaste: 'info' }`: `_config.severities: no alert GPUIdelWaste`,
+		`compat: ['dcgm']`:                      `_config.compat: no rules for dcgm`,
 		`temperatureWarningFor: 'soon'`:         `soon is no duration`,
 		`temperatureWarningFor: '500ms'`:        `500ms is no duration in whole seconds`,
 	} {

@@ -100,7 +100,9 @@ func here(a *resolve.Answer) string {
 		}
 		return strings.Join(lines, "<br>")
 	case a.Rule != "":
-		return "a rule to come, " + emit.Code(a.Rule)
+		return "recording rule<br>" + emit.Code(a.Rule)
+	case a.Label != "":
+		return "label " + emit.Code(a.Label)
 	case a.Attribute != nil:
 		return "label [" + emit.Code(a.Attribute.Label) + "](metrics.md#label-" + a.Attribute.Label + ")<br>" + emit.Code(a.Attribute.Key)
 	case a.Planned != "":

@@ -18,7 +18,7 @@ import (
 var Emitter = emit.Emitter{
 	Name: "compat",
 	Doc:  "other exporters' names and ours",
-	Owns: "spec/reference/from-*.md",
+	Owns: []string{"spec/reference/from-*.md"},
 	Run:  run,
 }
 
@@ -26,7 +26,7 @@ var Emitter = emit.Emitter{
 var text string
 
 var templates = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-	"header": emit.Header, "prose": emit.Prose, "anchor": anchor, "labels": labels, "table": table, "rest": rest,
+	"header": emit.Header, "prose": emit.Prose, "anchor": anchor, "labels": labels, "table": table, "rest": rest, "objects": objects,
 }).Parse(text))
 
 func run(m *resolve.Model) ([]emit.File, error) {
@@ -46,6 +46,18 @@ func run(m *resolve.Model) ([]emit.File, error) {
 type page struct {
 	*resolve.Compat
 	Model *resolve.Model
+}
+
+// objects are links to the rules that give the exporter's names, none when there are none.
+func objects(p page) string {
+	var out []string
+	for _, f := range p.Model.Rules {
+		if f.Pack == "compat" && f.File == p.Pos.File {
+			name := "gpumeter-" + f.Object
+			out = append(out, "["+emit.Code(name)+"](../../rules/plain/compat/"+name+".yaml)")
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // anchor is what a link to a heading says.

@@ -17,7 +17,7 @@ const path = "exporter/source/nvml/zz_fields.go"
 var Emitter = emit.Emitter{
 	Name: "fieldtable",
 	Doc:  "the driver's numbered fields, for the source that reads them",
-	Owns: path,
+	Owns: []string{path},
 	Run:  tableOf("nvml"),
 }
 

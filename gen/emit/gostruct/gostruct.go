@@ -16,7 +16,7 @@ import (
 var Emitter = emit.Emitter{
 	Name: "gostruct",
 	Doc:  "typed structs and description tables for the exporter",
-	Owns: "exporter/telemetry/zz_*.go",
+	Owns: []string{"exporter/telemetry/zz_*.go"},
 	Run:  run,
 }
 

@@ -14,7 +14,7 @@ const file = "spec/reference/health.md"
 var Emitter = emit.Emitter{
 	Name: "health",
 	Doc:  "what the health score is made of",
-	Owns: file,
+	Owns: []string{file},
 	Run:  run,
 }
 

@@ -17,7 +17,7 @@ import (
 var Emitter = emit.Emitter{
 	Name: "jsonschema",
 	Doc:  "schemas by which an editor completes and checks the spec",
-	Owns: "spec/schema/*.json",
+	Owns: []string{"spec/schema/*.json"},
 	Run:  run,
 }
 

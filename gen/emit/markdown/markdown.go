@@ -19,7 +19,7 @@ const file = "spec/reference/metrics.md"
 var Emitter = emit.Emitter{
 	Name: "markdown",
 	Doc:  "the reference people read",
-	Owns: file,
+	Owns: []string{file},
 	Run:  run,
 }
 

@@ -18,7 +18,7 @@ import (
 var Emitter = emit.Emitter{
 	Name: "mixin",
 	Doc:  "the rules and their settings as jsonnet, for the monitoring mixin",
-	Owns: "mixin/generated/*.libsonnet",
+	Owns: []string{"mixin/generated/*.libsonnet"},
 	Run:  run,
 }
 
@@ -35,7 +35,7 @@ func run(m *resolve.Model) ([]emit.File, error) {
 	files := []emit.File{config(m)}
 	for _, f := range m.Rules {
 		var b bytes.Buffer
-		fmt.Fprintf(&b, "// %s\n", emit.Header("spec/rules/"+f.Object+".yaml"))
+		fmt.Fprintf(&b, "// %s\n", emit.Header(f.File))
 		b.WriteString("local held = import '../lib/held.libsonnet';\n\n// The groups of the object, with a configuration put in.\nfunction(config) [\n")
 		for _, g := range f.Groups {
 			if err := group(&b, f, g); err != nil {
@@ -94,6 +94,7 @@ func group(b *bytes.Buffer, f *resolve.RuleFile, g *resolve.RuleGroup) error {
 		b.WriteString("      {\n")
 		if r.Record != "" {
 			fmt.Fprintf(b, "        record: %s,\n        expr: %s %% held(config),\n", quote(r.Record, true), expression(r.Expr))
+			static(b, r.Labels)
 		} else {
 			alert(b, r)
 		}
@@ -101,6 +102,18 @@ func group(b *bytes.Buffer, f *resolve.RuleFile, g *resolve.RuleGroup) error {
 	}
 	b.WriteString("    ],\n  },\n")
 	return nil
+}
+
+// static are the labels a recording rule gives its series.
+func static(b *bytes.Buffer, all []resolve.Text) {
+	if all == nil {
+		return
+	}
+	b.WriteString("        labels: {\n")
+	for _, l := range all {
+		fmt.Fprintf(b, "          %s: %s,\n", l.Name, quote(l.Value, true))
+	}
+	b.WriteString("        },\n")
 }
 
 func alert(b *bytes.Buffer, r resolve.Rule) {

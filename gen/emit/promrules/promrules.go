@@ -18,7 +18,7 @@ import (
 var Emitter = emit.Emitter{
 	Name: "promrules",
 	Doc:  "alerts and recording rules, for Prometheus' operator and for a Prometheus itself",
-	Owns: "rules/*/*.yaml",
+	Owns: []string{"rules/*/*.yaml", "rules/*/compat/*.yaml"},
 	Run:  run,
 }
 
@@ -87,6 +87,15 @@ func run(m *resolve.Model) ([]emit.File, error) {
 
 func name(f *resolve.RuleFile) string { return "gpumeter-" + f.Object }
 
+// below is a folder of its own for rules that give other exporters' names: nobody gets them who applies
+// the rest.
+func below(f *resolve.RuleFile) string {
+	if f.Pack == "compat" {
+		return "compat/"
+	}
+	return ""
+}
+
 func each(m *resolve.Model, dir string, shape func(*resolve.RuleFile, groups) any) ([]emit.File, error) {
 	var files []emit.File
 	for _, f := range m.Rules {
@@ -95,13 +104,19 @@ func each(m *resolve.Model, dir string, shape func(*resolve.RuleFile, groups) an
 			return nil, err
 		}
 		var b bytes.Buffer
-		fmt.Fprintf(&b, "# %s\n", emit.Header("spec/rules/"+f.Object+".yaml"))
+		fmt.Fprintf(&b, "# %s\n", emit.Header(f.File))
+		if f.Left != nil {
+			fmt.Fprintf(&b, "#\n# %s %s\n# Names left out:\n", f.Brief, f.Note)
+		}
+		for _, left := range f.Left {
+			fmt.Fprintf(&b, "#   %s\n", left)
+		}
 		e := yaml.NewEncoder(&b)
 		e.SetIndent(2)
 		if err := e.Encode(shape(f, g)); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Object, err)
 		}
-		files = append(files, emit.File{Path: dir + name(f) + ".yaml", Data: b.Bytes()})
+		files = append(files, emit.File{Path: dir + below(f) + name(f) + ".yaml", Data: b.Bytes()})
 	}
 	return files, nil
 }

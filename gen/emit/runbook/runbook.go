@@ -17,7 +17,7 @@ const file = "spec/reference/rules.md"
 var Emitter = emit.Emitter{
 	Name: "runbook",
 	Doc:  "what each rule says, and what to do when an alert fires",
-	Owns: file,
+	Owns: []string{file},
 	Run:  run,
 }
 
@@ -35,8 +35,14 @@ func indent(s string) string {
 }
 
 func run(m *resolve.Model) ([]emit.File, error) {
-	if len(m.Rules) == 0 {
+	var files []*resolve.RuleFile
+	for _, f := range m.Rules {
+		if f.Pack != "compat" { // the pages on other exporters have those
+			files = append(files, f)
+		}
+	}
+	if len(files) == 0 {
 		return nil, nil
 	}
-	return page.Of("rules", m.Rules)
+	return page.Of("rules", files)
 }

@@ -14,7 +14,7 @@ const folder = "spec/semconv/"
 var Emitter = emit.Emitter{
 	Name: "semconv",
 	Doc:  "the spec as an OpenTelemetry registry",
-	Owns: folder + "*.yaml",
+	Owns: []string{folder + "*.yaml"},
 	Run:  run,
 }
 

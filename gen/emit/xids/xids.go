@@ -14,7 +14,7 @@ const file = "spec/reference/xids.md"
 var Emitter = emit.Emitter{
 	Name: "xids",
 	Doc:  "what each XID error means and what to do",
-	Owns: file,
+	Owns: []string{file},
 	Run:  run,
 }
 
