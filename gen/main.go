@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gpumeter/gpumeter/gen/bundle"
 	"github.com/gpumeter/gpumeter/gen/emit"
 	"github.com/gpumeter/gpumeter/gen/emit/catalogue"
 	"github.com/gpumeter/gpumeter/gen/emit/compat"
@@ -71,9 +72,10 @@ func usage() {
 	for _, e := range emitters {
 		fmt.Fprintf(out, "  %-12s %s (%s)\n", e.Name, e.Doc, strings.Join(e.Owns, " "))
 	}
+	fmt.Fprintln(out, "and at last, of what they made and the mixin: what the binary carries (bundle.zip)")
 }
 
-// run renders everything, and only then compares or writes.
+// run renders everything, packs the bundle, and only then compares or writes.
 func run(root string, emitters []emit.Emitter, check bool) error {
 	spec, err := schema.Load(os.DirFS(filepath.Join(root, "spec")))
 	if err != nil {
@@ -93,6 +95,11 @@ func run(root string, emitters []emit.Emitter, check bool) error {
 			return err
 		}
 	}
+	packed, err := bundle.Make(os.DirFS(root), tree.want)
+	if err != nil {
+		return err
+	}
+	tree.want[packed.Path] = packed.Data
 	if check {
 		return tree.check()
 	}

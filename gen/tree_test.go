@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/gpumeter/gpumeter/gen/emit"
 	"github.com/gpumeter/gpumeter/gen/gentest"
@@ -19,6 +20,9 @@ func repository(t *testing.T) (root string, emitters []emit.Emitter) {
 	t.Helper()
 	root = filepath.Join(t.TempDir(), "a [b] *c") // as a glob, it would match nothing
 	if err := os.CopyFS(filepath.Join(root, "spec"), gentest.Sample()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(root, fstest.MapFS{"mixin/mixin.libsonnet": {Data: []byte("{ by: 'hand' }")}}); err != nil {
 		t.Fatal(err)
 	}
 	emitters = []emit.Emitter{
@@ -56,7 +60,9 @@ func TestCheckAndMend(t *testing.T) {
 		"several": {func() error {
 			return errors.Join(os.Remove(at("other/page.txt")), os.WriteFile(at("out/zz_a.txt"), nil, 0o644))
 		}, "missing: other/page.txt\norphan: out/zz_a.txt\n2 generated files"},
-		"the spec": {func() error { return edit(at("spec/metrics/power.yaml"), "Electricity.", "Current.") }, "stale: out/zz_power.txt\n1 generated files"},
+		"the bundle, stale":   {func() error { return edit(at("mixin/mixin.libsonnet"), "hand", "Hand") }, "stale: bundle.zip\n1 generated files"},
+		"the bundle, missing": {func() error { return os.Remove(at("bundle.zip")) }, "missing: bundle.zip\n1 generated files"},
+		"the spec":            {func() error { return edit(at("spec/metrics/power.yaml"), "Electricity.", "Current.") }, "stale: out/zz_power.txt\n1 generated files"},
 	} {
 		if err := x.harm(); err != nil {
 			t.Fatal(err)

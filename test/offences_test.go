@@ -63,9 +63,12 @@ var offences = []struct {
 	{"generated", in("README.md", "<!-- "+said+" -->"), "not its place or name"},
 	{"generated", in("spec/schema/x.json", `{"type": "object"}`), "does not say so"},
 	{"generated", in("spec/schema/x.json", `{"$comment": "`+strings.ReplaceAll(said, `"`, `\"`)+`"}`), ""},
+	{"generated", in("bundle.zip", "PK"), "does not say so"},
+	{"generated", in("bundle.zip", "PK\n\x00"+said), ""},
 
 	{"generated marked", in("spell/zz_x.go", "package spell", ".gitattributes", "* text=auto\n"), "generated: true"},
 	{"generated marked", in("spell/x.go", "package spell", ".gitattributes", "spell/** linguist-generated\n"), "generated: false"},
+	{"generated marked", in("bundle.zip", "PK"), "generated: true"},
 
 	{"testing", in("exporter/metric/x.go", `package metric; import _ "testing/fstest"`), "imports testing/fstest"},
 	{"testing", in("exporter/metric/x_test.go", `package metric; import _ "testing"`), ""},
