@@ -33,9 +33,12 @@ type rule struct {
 	Annotations map[string]string `json:"annotations" yaml:"annotations"`
 }
 
-func evaluate(text string) (string, error) {
+func evaluate(text string) (string, error) { return evaluateIn("../../mixin", text) }
+
+// evaluateIn evaluates it with the mixin in dir.
+func evaluateIn(dir, text string) (string, error) {
 	vm := jsonnet.MakeVM()
-	vm.Importer(&jsonnet.FileImporter{JPaths: []string{"../../mixin"}})
+	vm.Importer(&jsonnet.FileImporter{JPaths: []string{dir}})
 	return vm.EvaluateAnonymousSnippet("test", text)
 }
 
