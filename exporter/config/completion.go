@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -46,8 +47,8 @@ func commands(app *kong.Application) []command {
 			}
 		}
 		for _, p := range leaf.Positional {
-			if p.Enum != "" {
-				c.words = append(c.words, strings.Split(p.Enum, ",")...)
+			if words := cmp.Or(p.Enum, p.Tag.Get("words")); words != "" { // words: some of what can be said
+				c.words = append(c.words, strings.Split(words, ",")...)
 			}
 		}
 		slices.SortFunc(c.flags, func(a, b flag) int { return strings.Compare(a.name, b.name) })

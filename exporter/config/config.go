@@ -1,7 +1,12 @@
 // Package config reads flags, environment variables and the optional YAML file into plain structs.
 package config
 
-import "time"
+import (
+	"errors"
+	"path"
+	"slices"
+	"time"
+)
 
 // Config is everything a user can set. Each flag is also an environment variable GPUMETER_… and
 // a key of the file; flags win over the environment, which wins over the file.
@@ -13,6 +18,7 @@ type Config struct {
 	Once       Once       `cmd:"" help:"Read the node once and print what it says."`
 	Doctor     Doctor     `cmd:"" help:"Say for each device whose it is, how that is known, and what to change where it is not."`
 	Spec       Spec       `cmd:"" help:"Print what metrics mean: type, unit, labels, who reads them."`
+	Bundle     Bundle     `cmd:"" help:"Print or write the rules, the mixin and the registry that go with this binary."`
 	Completion Completing `cmd:"" help:"Print the script that completes commands and flags in a shell."`
 	Version    Version    `cmd:"" help:"Print the version and leave."`
 }
@@ -90,6 +96,22 @@ type Doctor struct {
 type Spec struct {
 	Names  []string `arg:"" optional:"" name:"name" help:"Metrics, groups or globs; all when there is none."`
 	Format string   `enum:"text,json" default:"text" env:"-" help:"Print as ${enum}."`
+}
+
+// Bundle are the settings of the bundle command.
+type Bundle struct {
+	What   []string `arg:"" optional:"" name:"what" words:"rules,mixin,registry" help:"rules: the alerts and recording rules, as PrometheusRule objects for kubectl. mixin, registry, or paths, names and globs of the list that is printed without any."`
+	Plain  bool     `env:"-" help:"Rules for a Prometheus that reads files; printed, they are one file."`
+	Extra  bool     `env:"-" help:"The rules with the extra alerts."`
+	Output string   `env:"-" placeholder:"DIR" help:"Write the files below this directory, as they lie in the repository, and print their names; all files when none is asked for."`
+}
+
+// check refuses what would have no effect.
+func (b *Bundle) check() error {
+	if (b.Plain || b.Extra) && !slices.ContainsFunc(b.What, func(w string) bool { return path.Clean(w) == "rules" }) {
+		return errors.New("--plain and --extra say which rules: gpumeter bundle rules")
+	}
+	return nil
 }
 
 // Completing are the settings of the completion command.

@@ -174,6 +174,25 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
+// What says which rules has no effect on anything else.
+func TestBundle(t *testing.T) {
+	for args, want := range map[string]bool{
+		"":                         true,
+		"rules --plain --extra":    true,
+		"mixin rules/ --plain":     true,
+		"registry --output x":      true,
+		"--plain":                  false,
+		"--extra --output x":       false,
+		"rules/objects --extra":    false,
+		"mixin --plain --output x": false,
+	} {
+		_, command, err := Parse(append([]string{"bundle"}, strings.Fields(args)...), io.Discard)
+		if want && (err != nil || command != "bundle") || !want && (err == nil || !strings.Contains(err.Error(), "gpumeter bundle rules")) {
+			t.Errorf("bundle %s: command %q, error %v", args, command, err)
+		}
+	}
+}
+
 func TestHelp(t *testing.T) {
 	var out strings.Builder
 	if _, _, err := Parse([]string{"serve", "--help"}, &out); !errors.Is(err, ErrHelp) {

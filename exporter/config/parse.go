@@ -98,6 +98,9 @@ func (c *Config) check() error {
 	if c.Serve.MaxAge <= 0 {
 		faults = append(faults, fmt.Errorf("--max-age: %v is not above zero", c.Serve.MaxAge))
 	}
+	if err := c.Bundle.check(); err != nil {
+		faults = append(faults, err)
+	}
 	for _, n := range []*Node{&c.Serve.Node, &c.Once.Node, &c.Doctor.Node} {
 		if found := n.check(); len(found) > 0 {
 			return errors.Join(append(faults, found...)...)

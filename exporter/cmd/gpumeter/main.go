@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"runtime"
@@ -49,6 +50,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 0
 	case "spec":
 		err = definition.Write(stdout, gpumeter.Spec(), telemetry.Descs(), c.Spec.Names, c.Spec.Format)
+	case "bundle":
+		var root fs.FS
+		if root, err = gpumeter.Bundle(); err == nil {
+			err = unpack(c.Bundle, root, stdout)
+		}
 	case "completion":
 		err = config.Completion(stdout, c.Completion.Shell)
 	case "once":
@@ -65,7 +71,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return serve(c.Serve, newLogger(c.Log, stderr))
 	}
 	switch {
-	case errors.Is(err, definition.ErrName):
+	case errors.Is(err, definition.ErrName), errors.Is(err, errAsked):
 		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
 		return exitUsage
 	case err != nil:
