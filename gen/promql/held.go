@@ -50,3 +50,11 @@ func Joined(record, owner string, on, labels []string) (*Expr, error) {
 	return Parse(fmt.Sprintf("%[1]s * on (%[2]s) group_left (%[3]s) (topk by (%[2]s) (1, timestamp(%[4]s)) > bool 0) or on (%[2]s) %[1]s",
 		record, strings.Join(on, ", "), strings.Join(labels, ", "), owner))
 }
+
+// Victims gives the series of a recording rule the labels of each of those for whom the expression
+// victims is above 0; where there is none they are as in e.
+func (e *Expr) Victims(record string, victims *Expr, on, labels []string) (*Expr, error) {
+	device := strings.Join(on, ", ")
+	return Parse(fmt.Sprintf("%[1]s * on (%[2]s) group_right () group by (%[2]s, %[3]s) (%[4]s > 0) or on (%[2]s) (%[5]s)",
+		record, device, strings.Join(labels, ", "), victims, e))
+}

@@ -96,6 +96,11 @@ func (g *RuleGroup) Rules(f *RuleFile, put Put) ([]Rule, error) {
 			if e, err = promql.Joined(record, `gpu_owner_info{gpu_partition_uuid=""}`, DeviceLabels(), OwnerLabels()); err != nil {
 				return nil, fmt.Errorf("%s: %w", a.Alert.Alert, err)
 			}
+			if a.Victims != nil {
+				if e, err = e.Victims(record, a.Victims, DeviceLabels(), OwnerLabels()); err != nil {
+					return nil, fmt.Errorf("%s: victims: %w", a.Alert.Alert, err)
+				}
+			}
 			if e, err = with(e); err != nil {
 				return nil, fmt.Errorf("%s: %w", a.Alert.Alert, err)
 			}

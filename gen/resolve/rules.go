@@ -59,10 +59,12 @@ type Recording struct {
 // Alert is an alert.
 type Alert struct {
 	schema.Alert
-	Expr   *promql.Expr  // as it is written: not joined with the owner
-	While  *promql.Expr  // nil: nothing else must be true
-	Labels promql.Labels // of the alert's series, those of the owner among them
-	For    *Setting
+	Expr  *promql.Expr // as it is written: not joined with the owner
+	While *promql.Expr // nil: nothing else must be true
+
+	Victims *promql.Expr  // nil: the owner is named
+	Labels  promql.Labels // of the alert's series, those of the owner among them
+	For     *Setting
 }
 
 // Device says that the alert is about a device: its time is held over the device, and the owner is joined
@@ -217,6 +219,15 @@ func (r *resolver) alert(f *RuleFile, alert schema.Alert) *Alert {
 	}
 	out.For.used = true
 	out.Expr, out.Labels = r.expression(f, alert.Pos, "alert "+alert.Alert, alert.Expr)
+	if alert.Victims != "" && !out.Device() {
+		bad("victims belong to an alert about a device")
+	} else if alert.Victims != "" {
+		var labels promql.Labels
+		out.Victims, labels = r.expression(f, alert.Pos, "alert "+alert.Alert+": victims", alert.Victims)
+		if out.Victims != nil && labels != nil && !labels.Has(append(DeviceLabels(), OwnerLabels()...)...) {
+			bad("victims: the expression lacks labels of devices or of workloads")
+		}
+	}
 	if alert.While != "" && !out.Device() {
 		bad("while belongs to an alert about a device; write it into the expression")
 	} else if alert.While != "" {

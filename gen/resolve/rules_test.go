@@ -35,6 +35,9 @@ func TestRulePolicies(t *testing.T) {
 spec/rules/shared.yaml:8: rule gpu:gpu_power_draw:avg5m: by gpu_host: no series there has that label`},
 		{sharedRules, "avg by (cluster, instance, gpu_uuid)", "avg by (cluster, instance, gpu_uuid, gpu_index)", demoAlert + `an alert about a device is aggregated by (cluster, instance, gpu_uuid) and nothing else, not (cluster, gpu_index, gpu_uuid, instance): else a pod that comes or goes resets its time`},
 		{rules, "about: fleet\n", "about: fleet\n        while: gpu_power_draw_watts > 1\n", lost + `while belongs to an alert about a device; write it into the expression`},
+		{rules, "about: fleet\n", "about: fleet\n        victims: gpu_power_draw_watts\n", lost + `victims belong to an alert about a device`},
+		{rules, "        while: sum by", "        victims: gpu_power_draw_wats\n        while: sum by", demoAlert + `victims: no metric or recording rule gpu_power_draw_wats`},
+		{rules, "        while: sum by", "        victims: gpu_power_draw_watts\n        while: sum by", demoAlert + `victims: the expression lacks labels of devices or of workloads`},
 		// Names, settings and texts.
 		{sharedRules, "record: gpu:gpu_power_draw:avg5m", "record: gpu_power", `spec/compat/l9gpu.yaml:24: load_percent: there is no recording rule gpu:gpu_power_draw:avg5m
 ` + demoAlert + `no metric or recording rule gpu:gpu_power_draw:avg5m

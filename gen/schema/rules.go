@@ -52,6 +52,7 @@ type Alert struct {
 	About       string `yaml:"about" need:"true" enum:"device,workload,engine,fleet,exporter" doc:"device: the expression is aggregated by (cluster, instance, gpu_uuid); the time is held over that, and the owner joined last."`
 	Expr        string `yaml:"expr" need:"true" doc:"PromQL, true while there is something to say. Selectors of job and cluster are put in."`
 	While       string `yaml:"while" doc:"PromQL that must be true too when the time is over, but need not have been all the time."`
+	Victims     string `yaml:"victims" doc:"Of an alert about a device: PromQL of what its workloads suffered. Where it is above 0 they are named, and not who holds the device by now."`
 	For         string `yaml:"for" need:"true" doc:"Name of the setting that says for how long it must be true."`
 	Severity    string `yaml:"severity" need:"true" enum:"critical,warning,info" doc:"critical wakes somebody up."`
 	Summary     string `yaml:"summary" need:"true" doc:"One line: what is wrong with what. Labels as {{ $labels.gpu_uuid }}."`
