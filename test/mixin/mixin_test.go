@@ -187,7 +187,8 @@ func TestFieldsOfAMixin(t *testing.T) {
 
 // All jsonnet is formatted as the tools of others format it, and the linter has nothing to say.
 func TestJsonnet(t *testing.T) {
-	for _, pattern := range []string{"../../mixin/*.libsonnet", "../../mixin/*/*.libsonnet"} {
+	vm := installed(t)
+	for _, pattern := range []string{"../../mixin/*.libsonnet", "../../mixin/*/*.libsonnet", "../../mixin/*/*.jsonnet"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || files == nil {
 			t.Fatalf("%s: %v", pattern, err)
@@ -204,7 +205,7 @@ func TestJsonnet(t *testing.T) {
 				t.Errorf("%s is not formatted (-want +got):\n%s", file, diff)
 			}
 			var said strings.Builder
-			if linter.LintSnippet(jsonnet.MakeVM(), &said, []linter.Snippet{{FileName: file, Code: string(text)}}) {
+			if linter.LintSnippet(vm, &said, []linter.Snippet{{FileName: file, Code: string(text)}}) {
 				t.Errorf("%s: %s", file, said.String())
 			}
 		}

@@ -20,12 +20,12 @@ import (
 
 // node is an exporter that serves a simulated node.
 type node struct {
-	*testing.T
+	testing.TB
 	url string
 }
 
 // simulate starts one.
-func simulate(t *testing.T, what string, flags ...string) *node {
+func simulate(t testing.TB, what string, flags ...string) *node {
 	t.Helper()
 	binary := os.Getenv("GPUMETER_BINARY")
 	if binary == "" {
@@ -103,12 +103,36 @@ func (n *node) busy(patterns ...string) string {
 func (s *server) scrape(at time.Time, page string, target ...string) {
 	s.Helper()
 	appender := s.db.Appender(s.Context())
-	parser := textparse.NewPromParser([]byte(page), labels.NewSymbolTable(), false)
 	builder := labels.NewBuilder(labels.EmptyLabels())
+	for _, t := range s.series(page) {
+		builder.Reset(t.labels)
+		for i := 0; i+1 < len(target); i += 2 {
+			builder.Set(target[i], target[i+1])
+		}
+		if _, err := appender.Append(0, builder.Labels(), at.UnixMilli(), t.number); err != nil {
+			s.Fatalf("%s: %v", t.labels, err)
+		}
+	}
+	if err := appender.Commit(); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// sample is a line of a page.
+type sample struct {
+	labels labels.Labels
+	number float64
+}
+
+// series are those of a page.
+func (s *server) series(page string) []sample {
+	s.Helper()
+	var out []sample
+	reader := textparse.NewPromParser([]byte(page), labels.NewSymbolTable(), false)
 	for {
-		entry, err := parser.Next()
+		entry, err := reader.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			return out
 		}
 		if err != nil {
 			s.Fatal(err)
@@ -116,18 +140,9 @@ func (s *server) scrape(at time.Time, page string, target ...string) {
 		if entry != textparse.EntrySeries {
 			continue
 		}
-		var series labels.Labels
-		parser.Labels(&series)
-		_, _, number := parser.Series()
-		builder.Reset(series)
-		for i := 0; i+1 < len(target); i += 2 {
-			builder.Set(target[i], target[i+1])
-		}
-		if _, err := appender.Append(0, builder.Labels(), at.UnixMilli(), number); err != nil {
-			s.Fatalf("%s: %v", series, err)
-		}
-	}
-	if err := appender.Commit(); err != nil {
-		s.Fatal(err)
+		var one sample
+		reader.Labels(&one.labels)
+		_, _, one.number = reader.Series()
+		out = append(out, one)
 	}
 }

@@ -1,0 +1,6 @@
+// The rest of kube-prometheus, with nothing in it.
+{
+  values:: { common: {}, grafana: { dashboards:: {} } },
+  prometheus: {},
+  grafana: {},
+}
