@@ -2,6 +2,7 @@ package promql
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/prometheus/promql/parser"
@@ -19,6 +20,50 @@ func (e *Expr) Held(window, step, points string) *Expr {
 	return &Expr{&parser.BinaryExpr{
 		Op: parser.LAND, LHS: inner, RHS: &parser.ParenExpr{Expr: always}, VectorMatching: &parser.VectorMatching{Card: parser.CardManyToMany},
 	}}
+}
+
+// Compared splits a comparison of series with a number; not ok where it is none.
+func (e *Expr) Compared() (series *Expr, sign string, limit *Expr, ok bool) {
+	b, is := e.node.(*parser.BinaryExpr)
+	if !is || b.ReturnBool || !slices.Contains([]parser.ItemType{parser.LSS, parser.LTE, parser.GTR, parser.GTE}, b.Op) {
+		return nil, "", nil, false
+	}
+	if _, isSetting := setting(b.RHS); !isSetting && b.RHS.Type() != parser.ValueTypeScalar {
+		return nil, "", nil, false
+	}
+	return &Expr{b.LHS}, b.Op.String(), &Expr{b.RHS}, true
+}
+
+// HeldOver is true where a recorded series passes the limit, did not fail to in the window, and one of
+// those that agree with it in some labels passed it at every step: successors of one another hold the
+// time together, and none that did well meanwhile is said to have held it.
+func HeldOver(record, sign string, limit *Expr, over []string, window, step, points string) (*Expr, error) {
+	worst, best, well := "max", "min", map[string]string{">": "<=", ">=": "<", "<": ">=", "<=": ">"}[sign]
+	if strings.HasPrefix(sign, "<") {
+		worst, best = best, worst
+	}
+	e, err := Parse(fmt.Sprintf(
+		"%[1]s %[2]s config:limit unless %[3]s_over_time(%[1]s[1m:]) %[4]s config:limit and on (%[6]s) (count_over_time((%[5]s by (%[6]s) (%[1]s) %[2]s config:limit)[1m:]) >= config:points)",
+		record, sign, best, well, worst, strings.Join(over, ", ")))
+	if err != nil {
+		return nil, err
+	}
+	e.node = replace(e.node, func(n parser.Expr) parser.Expr {
+		switch name, _ := setting(n); name {
+		case "limit":
+			return limit.node
+		case "points":
+			return &literal{text: points}
+		}
+		return nil
+	})
+	e.node = replace(e.node, func(n parser.Expr) parser.Expr {
+		if n, ok := n.(*parser.SubqueryExpr); ok {
+			return &subquery{SubqueryExpr: parser.SubqueryExpr{Expr: n.Expr}, window: window, step: step}
+		}
+		return nil
+	})
+	return e, nil
 }
 
 // And is true where both are, as far as those labels tell.

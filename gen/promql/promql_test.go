@@ -79,6 +79,27 @@ func TestHeld(t *testing.T) {
 	}
 }
 
+func TestHeldOver(t *testing.T) {
+	for text, want := range map[string]string{
+		"x > config:limit": `a:x:value > config:limit unless min_over_time(a:x:value[5m30s:30s]) <= config:limit and on (m) (count_over_time((max by (m) (a:x:value) > config:limit)[5m30s:30s]) >= 11)`,
+		"x / y <= 0.5":     `a:x:value <= 0.5 unless max_over_time(a:x:value[5m30s:30s]) > 0.5 and on (m) (count_over_time((min by (m) (a:x:value) <= 0.5)[5m30s:30s]) >= 11)`,
+	} {
+		_, sign, limit, ok := parse(t, text).Compared()
+		if !ok {
+			t.Fatalf("%s is no comparison", text)
+		}
+		got, err := HeldOver("a:x:value", sign, limit, []string{"m"}, "5m30s", "30s", "11")
+		if err != nil || got.String() != want {
+			t.Errorf("%s held: got %s, %v; want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"x", "x > y", "x == 1", "x > bool 1", "1 < x", "x > 1 and y"} {
+		if _, _, _, ok := parse(t, text).Compared(); ok {
+			t.Errorf("%s compares series with a number", text)
+		}
+	}
+}
+
 func TestLabels(t *testing.T) {
 	known := func(metric string) ([]string, bool) {
 		names, ok := map[string][]string{"x": {"a", "b", "instance"}, "y": {"a", "c"}, "h_bucket": {"a", "le"}}[metric]

@@ -30,7 +30,7 @@ type Text struct{ Name, Value string }
 type Put struct {
 	Setting  func(*Setting) string                // in the place of a number or a text
 	For      func(*Setting) string                // the duration of an alert
-	Window   func(*Alert) (window, points string) // of an alert about a device: longer than its time by a step, and its steps
+	Window   func(*Alert) (window, points string) // of an alert that holds its time itself: longer than that by a step, and its steps
 	Cluster  string                               // the name of the label cluster; empty: that
 	Matchers []*labels.Matcher                    // into every selector
 	Severity func(*Alert) string                  //
@@ -47,7 +47,7 @@ func Window(held time.Duration) (window, points string) {
 }
 
 // Rules are those of a group, in their order: an alert about a device has a rule before it that holds
-// its time over the device alone.
+// its time over the device alone, and one about a workload or an engine has one that keeps its number.
 func (g *RuleGroup) Rules(f *RuleFile, put Put) ([]Rule, error) {
 	var out []Rule
 	with := func(e *promql.Expr) (*promql.Expr, error) {
@@ -106,8 +106,19 @@ func (g *RuleGroup) Rules(f *RuleFile, put Put) ([]Rule, error) {
 			}
 			alert.For = ""
 		}
-		if a.Labels.Has("k8s_namespace_name", "k8s_pod_name") { // routing goes by these
-			alert.Labels = append(alert.Labels, Text{"namespace", "{{ $labels.k8s_namespace_name }}"}, Text{"pod", "{{ $labels.k8s_pod_name }}"})
+		if len(a.Over) > 0 {
+			value, sign, limit, _ := e.Compared()
+			out = append(out, Rule{Record: a.ValueAs(), Expr: put.Print(value)})
+			window, points := put.Window(a)
+			if e, err = promql.HeldOver(a.ValueAs(), sign, limit, put.labels(a.Over), window, model.Duration(HoldStep).String(), points); err != nil {
+				return nil, fmt.Errorf("%s: %w", a.Alert.Alert, err)
+			}
+			alert.For = ""
+		}
+		for _, l := range []Text{{"namespace", "k8s_namespace_name"}, {"pod", "k8s_pod_name"}} { // routing goes by these
+			if a.Labels.Has(l.Value) {
+				alert.Labels = append(alert.Labels, Text{l.Name, "{{ $labels." + l.Value + " }}"})
+			}
 		}
 		alert.Expr = put.Print(e)
 		out = append(out, alert)
@@ -128,6 +139,9 @@ func (p Put) labels(names []string) []string {
 
 // HeldAs is the rule that holds the time of an alert about a device.
 func (a *Alert) HeldAs() string { return "gpu:" + snake(a.Alert.Alert) + ":held" }
+
+// ValueAs is the rule that keeps what an alert about a workload or an engine compares.
+func (a *Alert) ValueAs() string { return a.About + ":" + snake(a.Alert.Alert) + ":value" }
 
 // snake writes CamelCase as lower-case words joined by underscores.
 func snake(camel string) string {

@@ -71,6 +71,33 @@ type Alert struct {
 // last.
 func (a *Alert) Device() bool { return a.About == "device" }
 
+// podLabels are those of what may come and go while the work that an alert is about goes on.
+var podLabels = []string{"k8s_pod_name", "k8s_container_name", "slurm_job_id"}
+
+// checkOver checks by what the time of an alert about a workload or an engine is held.
+func (a *Alert) checkOver(bad func(string, ...any)) {
+	switch about := a.About == "workload" || a.About == "engine"; {
+	case !about && len(a.Over) > 0:
+		bad("over belongs to an alert about a workload or an engine")
+	case !about || a.Expr == nil || a.Labels == nil:
+		return
+	case len(a.Over) == 0:
+		bad("wants over: the labels by which its time is held")
+		return
+	}
+	for _, name := range a.Over {
+		if !a.Labels[name] {
+			bad("over: the expression has no label %s%s", name, spell.Suggest(name, a.Labels.Sorted()))
+		}
+		if slices.Contains(podLabels, name) {
+			bad("over: %s comes and goes, which would reset its time", name)
+		}
+	}
+	if _, _, _, ok := a.Expr.Compared(); len(a.Over) > 0 && !ok {
+		bad("over: the expression is no comparison with a number, such as x > config:y")
+	}
+}
+
 // Setting finds a setting of the file, nil when there is none.
 func (f *RuleFile) Setting(name string) *Setting {
 	for _, s := range f.Settings {
@@ -241,6 +268,7 @@ func (r *resolver) alert(f *RuleFile, alert schema.Alert) *Alert {
 			out.Labels[l] = true
 		}
 	}
+	out.checkOver(bad)
 	for key, text := range map[string]string{"summary": alert.Summary, "description": alert.Description} {
 		for _, m := range labelInText.FindAllStringSubmatch(text, -1) {
 			if out.Labels != nil && !out.Labels[m[1]] {

@@ -38,6 +38,12 @@ spec/rules/shared.yaml:8: rule gpu:gpu_power_draw:avg5m: by gpu_host: no series 
 		{rules, "about: fleet\n", "about: fleet\n        victims: gpu_power_draw_watts\n", lost + `victims belong to an alert about a device`},
 		{rules, "        while: sum by", "        victims: gpu_power_draw_wats\n        while: sum by", demoAlert + `victims: no metric or recording rule gpu_power_draw_wats`},
 		{rules, "        while: sum by", "        victims: gpu_power_draw_watts\n        while: sum by", demoAlert + `victims: the expression lacks labels of devices or of workloads`},
+		{rules, "about: fleet\n", "about: engine\n", lost + `wants over: the labels by which its time is held`},
+		{rules, "about: fleet\n", "about: fleet\n        over: [cluster]\n", lost + `over belongs to an alert about a workload or an engine`},
+		{rules, "about: fleet\n", "about: engine\n        over: [cluster, instance]\n", lost + `over: the expression has no label instance`},
+		{rules, "about: fleet\n", "about: workload\n        over: [k8s_pod_name]\n", lost + `over: the expression has no label k8s_pod_name
+` + lost + `over: k8s_pod_name comes and goes, which would reset its time`},
+		{rules, "about: fleet\n        expr: sum by (cluster) (rate(gpu_events_lost_total[5m])) > 0\n", "about: engine\n        over: [cluster]\n        expr: sum by (cluster) (rate(gpu_events_lost_total[5m]))\n", lost + `over: the expression is no comparison with a number, such as x > config:y`},
 		// Names, settings and texts.
 		{sharedRules, "record: gpu:gpu_power_draw:avg5m", "record: gpu_power", `spec/compat/l9gpu.yaml:24: load_percent: there is no recording rule gpu:gpu_power_draw:avg5m
 ` + demoAlert + `no metric or recording rule gpu:gpu_power_draw:avg5m

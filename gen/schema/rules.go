@@ -47,17 +47,18 @@ type Recording struct {
 // Alert is an alert.
 type Alert struct {
 	Pos         `yaml:"-"`
-	Alert       string `yaml:"alert" need:"true" doc:"Its name, CamelCase."`
-	Brief       string `yaml:"brief" need:"true" doc:"One sentence: when it fires."`
-	About       string `yaml:"about" need:"true" enum:"device,workload,engine,fleet,exporter" doc:"device: the expression is aggregated by (cluster, instance, gpu_uuid); the time is held over that, and the owner joined last."`
-	Expr        string `yaml:"expr" need:"true" doc:"PromQL, true while there is something to say. Selectors of job and cluster are put in."`
-	While       string `yaml:"while" doc:"PromQL that must be true too when the time is over, but need not have been all the time."`
-	Victims     string `yaml:"victims" doc:"Of an alert about a device: PromQL of what its workloads suffered. Where it is above 0 they are named, and not who holds the device by now."`
-	For         string `yaml:"for" need:"true" doc:"Name of the setting that says for how long it must be true."`
-	Severity    string `yaml:"severity" need:"true" enum:"critical,warning,info" doc:"critical wakes somebody up."`
-	Summary     string `yaml:"summary" need:"true" doc:"One line: what is wrong with what. Labels as {{ $labels.gpu_uuid }}."`
-	Description string `yaml:"description" need:"true" doc:"What is wrong, where, whose work it hits, and how bad it is."`
-	Runbook     string `yaml:"runbook" need:"true" doc:"Markdown: what it means, what to look at, what to do."`
+	Alert       string   `yaml:"alert" need:"true" doc:"Its name, CamelCase."`
+	Brief       string   `yaml:"brief" need:"true" doc:"One sentence: when it fires."`
+	About       string   `yaml:"about" need:"true" enum:"device,workload,engine,fleet,exporter" doc:"device: the expression is aggregated by (cluster, instance, gpu_uuid); the time is held over that, and the owner joined last."`
+	Expr        string   `yaml:"expr" need:"true" doc:"PromQL, true while there is something to say. Selectors of job and cluster are put in."`
+	While       string   `yaml:"while" doc:"PromQL that must be true too when the time is over, but need not have been all the time."`
+	Victims     string   `yaml:"victims" doc:"Of an alert about a device: PromQL of what its workloads suffered. Where it is above 0 they are named, and not who holds the device by now."`
+	Over        []string `yaml:"over" doc:"Labels by which the time of an alert about a workload or an engine is held, of those its expression has: not the pod, else one that comes and goes resets it. The expression compares with a number."`
+	For         string   `yaml:"for" need:"true" doc:"Name of the setting that says for how long it must be true."`
+	Severity    string   `yaml:"severity" need:"true" enum:"critical,warning,info" doc:"critical wakes somebody up."`
+	Summary     string   `yaml:"summary" need:"true" doc:"One line: what is wrong with what. Labels as {{ $labels.gpu_uuid }}."`
+	Description string   `yaml:"description" need:"true" doc:"What is wrong, where, whose work it hits, and how bad it is."`
+	Runbook     string   `yaml:"runbook" need:"true" doc:"Markdown: what it means, what to look at, what to do."`
 }
 
 // loadRules reads what spec/rules holds; it may be missing.

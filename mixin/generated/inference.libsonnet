@@ -7,9 +7,12 @@ function(config) [
     name: 'gpumeter-inference-latency',
     rules: [
       {
+        record: 'engine:inference_high_ttft:value',
+        expr: 'histogram_quantile(\n  0.95,\n  sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, inference_engine, inference_model, le) (\n    rate(inference_time_to_first_token_seconds_bucket{%(gpumeterSelector)s}[5m])\n  )\n)' % held(config),
+      },
+      {
         alert: 'InferenceHighTTFT',
-        expr: '  histogram_quantile(\n    0.95,\n    sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, inference_engine, inference_model, le) (\n      rate(inference_time_to_first_token_seconds_bucket{%(gpumeterSelector)s}[5m])\n    )\n  )\n>\n%(firstTokenSeconds)s' % held(config),
-        'for': '%(firstTokenFor)s' % config,
+        expr: '    engine:inference_high_ttft:value > %(firstTokenSeconds)s\n  unless\n      min_over_time(engine:inference_high_ttft:value[%(firstTokenForWindow)s:30s])\n    <=\n%(firstTokenSeconds)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_high_ttft:value\n            )\n          >\n%(firstTokenSeconds)s\n        )[%(firstTokenForWindow)s:30s]\n      )\n    >=\n%(firstTokenForPoints)s\n  )' % held(config),
         labels: {
           severity: config.severities.InferenceHighTTFT,
           namespace: '{{ $labels.k8s_namespace_name }}',
@@ -22,9 +25,12 @@ function(config) [
         },
       },
       {
+        record: 'engine:inference_high_latency:value',
+        expr: 'histogram_quantile(\n  0.99,\n  sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, inference_engine, inference_model, le) (\n    rate(inference_request_duration_seconds_bucket{%(gpumeterSelector)s}[5m])\n  )\n)' % held(config),
+      },
+      {
         alert: 'InferenceHighLatency',
-        expr: '  histogram_quantile(\n    0.99,\n    sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, inference_engine, inference_model, le) (\n      rate(inference_request_duration_seconds_bucket{%(gpumeterSelector)s}[5m])\n    )\n  )\n>\n%(requestSeconds)s' % held(config),
-        'for': '%(requestFor)s' % config,
+        expr: '    engine:inference_high_latency:value > %(requestSeconds)s\n  unless\n    min_over_time(engine:inference_high_latency:value[%(requestForWindow)s:30s]) <= %(requestSeconds)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_high_latency:value\n            )\n          >\n%(requestSeconds)s\n        )[%(requestForWindow)s:30s]\n      )\n    >=\n%(requestForPoints)s\n  )' % held(config),
         labels: {
           severity: config.severities.InferenceHighLatency,
           namespace: '{{ $labels.k8s_namespace_name }}',
@@ -42,9 +48,12 @@ function(config) [
     name: 'gpumeter-inference-capacity',
     rules: [
       {
+        record: 'engine:inference_kv_cache_pressure:value',
+        expr: 'max by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, inference_engine, inference_model) (\n  inference_kv_cache_utilization_ratio{%(gpumeterSelector)s}\n)' % held(config),
+      },
+      {
         alert: 'InferenceKVCachePressure',
-        expr: '  max by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, inference_engine, inference_model) (\n    inference_kv_cache_utilization_ratio{%(gpumeterSelector)s}\n  )\n>\n%(cacheRatio)s' % held(config),
-        'for': '%(cacheFor)s' % config,
+        expr: '    engine:inference_kv_cache_pressure:value > %(cacheRatio)s\n  unless\n    min_over_time(engine:inference_kv_cache_pressure:value[%(cacheForWindow)s:30s]) <= %(cacheRatio)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_kv_cache_pressure:value\n            )\n          >\n%(cacheRatio)s\n        )[%(cacheForWindow)s:30s]\n      )\n    >=\n%(cacheForPoints)s\n  )' % held(config),
         labels: {
           severity: config.severities.InferenceKVCachePressure,
           namespace: '{{ $labels.k8s_namespace_name }}',
@@ -57,9 +66,12 @@ function(config) [
         },
       },
       {
+        record: 'engine:inference_queue_saturation:value',
+        expr: 'sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, inference_engine, inference_model) (\n  inference_requests_waiting{%(gpumeterSelector)s}\n)' % held(config),
+      },
+      {
         alert: 'InferenceQueueSaturation',
-        expr: '  sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, inference_engine, inference_model) (\n    inference_requests_waiting{%(gpumeterSelector)s}\n  )\n>\n%(queueRequests)s' % held(config),
-        'for': '%(queueFor)s' % config,
+        expr: '    engine:inference_queue_saturation:value > %(queueRequests)s\n  unless\n    min_over_time(engine:inference_queue_saturation:value[%(queueForWindow)s:30s]) <= %(queueRequests)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_queue_saturation:value\n            )\n          >\n%(queueRequests)s\n        )[%(queueForWindow)s:30s]\n      )\n    >=\n%(queueForPoints)s\n  )' % held(config),
         labels: {
           severity: config.severities.InferenceQueueSaturation,
           namespace: '{{ $labels.k8s_namespace_name }}',
@@ -82,6 +94,7 @@ function(config) [
         'for': '%(throughputFor)s' % config,
         labels: {
           severity: config.severities.InferenceThroughputDrop,
+          namespace: '{{ $labels.k8s_namespace_name }}',
         },
         annotations: {
           summary: '{{ $labels.inference_model }} in {{ $labels.k8s_namespace_name }} writes {{ $value | humanizePercentage }} of what it did an hour ago.' % config,
@@ -90,9 +103,12 @@ function(config) [
         },
       },
       {
+        record: 'engine:inference_high_error_rate:value',
+        expr: '  sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, inference_engine, inference_model) (\n    rate(inference_requests_finished_total{%(gpumeterSelector)s,inference_finish_reason="error"}[5m])\n  )\n/\n  sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, inference_engine, inference_model) (\n    rate(inference_requests_finished_total{%(gpumeterSelector)s}[5m])\n  )' % held(config),
+      },
+      {
         alert: 'InferenceHighErrorRate',
-        expr: '    sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, inference_engine, inference_model) (\n      rate(inference_requests_finished_total{%(gpumeterSelector)s,inference_finish_reason="error"}[5m])\n    )\n  /\n    sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, inference_engine, inference_model) (\n      rate(inference_requests_finished_total{%(gpumeterSelector)s}[5m])\n    )\n>\n%(errorRatio)s' % held(config),
-        'for': '%(errorFor)s' % config,
+        expr: '    engine:inference_high_error_rate:value > %(errorRatio)s\n  unless\n    min_over_time(engine:inference_high_error_rate:value[%(errorForWindow)s:30s]) <= %(errorRatio)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_high_error_rate:value\n            )\n          >\n%(errorRatio)s\n        )[%(errorForWindow)s:30s]\n      )\n    >=\n%(errorForPoints)s\n  )' % held(config),
         labels: {
           severity: config.severities.InferenceHighErrorRate,
           namespace: '{{ $labels.k8s_namespace_name }}',

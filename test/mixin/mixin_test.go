@@ -115,7 +115,7 @@ func TestDefaults(t *testing.T) {
 func TestConfig(t *testing.T) {
 	g := render(t, `((import 'mixin.libsonnet') + { _config+:: {
 		gpumeterSelector: 'job=~"gpu.*",env="prod"', clusterLabel: 'zone', runbookURLPattern: 'https://wiki/%s',
-		temperatureWarningFor: '1h', temperatureWarningMargin: 7, idleFor: '2h', xidActions: 'reset',
+		temperatureWarningFor: '1h', temperatureWarningMargin: 7, idleFor: '3h', fleetIdleFor: '2h', xidActions: 'reset',
 		severities+: { GPUIdleWaste: 'info' },
 	} }).prometheusAlerts`)
 	seen := map[string]bool{}
@@ -131,13 +131,14 @@ func TestConfig(t *testing.T) {
 				}
 			}
 			for want, in := range map[string]string{
-				"< 7)[1h30s:30s]) >= 121":       r.Expr,
-				`gpu_xid_action=~"reset"`:       r.Expr,
-				`env="prod"`:                    r.Expr,
-				"by (zone, instance, gpu_uuid)": r.Expr,
-				"idle for 2h":                   "idle for " + r.For,
-				"GPUIdleWaste is info":          r.Alert + " is " + r.Labels["severity"],
-				"https://wiki/gpuxiderrors":     r.Annotations["runbook_url"],
+				"< 7)[1h30s:30s]) >= 121":         r.Expr,
+				`gpu_xid_action=~"reset"`:         r.Expr,
+				`env="prod"`:                      r.Expr,
+				"by (zone, instance, gpu_uuid)":   r.Expr,
+				"gpu_idle_waste:value[3h30s:30s]": r.Expr,
+				"idle for 2h":                     "idle for " + r.For,
+				"GPUIdleWaste is info":            r.Alert + " is " + r.Labels["severity"],
+				"https://wiki/gpuxiderrors":       r.Annotations["runbook_url"],
 				"{{ with $labels.zone }} of cluster {{ . }}{{ end }} are idle": r.Annotations["summary"],
 			} {
 				seen[want] = seen[want] || strings.Contains(in, want)
