@@ -120,8 +120,8 @@
     GPUMissing: 'critical',
     GPURecoveryNeeded: 'warning',
     GPURowRemapFailure: 'critical',
+    GPUXIDApplication: 'info',
     GPUNVLinkErrors: 'warning',
     GPUNVLinkDown: 'warning',
-    GPUXIDApplication: 'info',
   },
 }

@@ -64,7 +64,7 @@ function(config) [
         },
         annotations: {
           summary: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is gone.' % config,
-          description: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} was there, is on the PCI bus or was asked for, and is not found. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
+          description: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} was there, is on the PCI bus or was asked for, and is not found. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
           runbook_url: config.runbookURLPattern % 'gpumissing',
         },
       },
@@ -82,7 +82,7 @@ function(config) [
         },
         annotations: {
           summary: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is to be recovered.' % config,
-          description: 'The driver wants GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} recovered before it is used again. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
+          description: 'The driver wants GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} recovered before it is used again. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
           runbook_url: config.runbookURLPattern % 'gpurecoveryneeded',
         },
       },
@@ -100,44 +100,8 @@ function(config) [
         },
         annotations: {
           summary: 'The memory of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} can not be repaired.' % config,
-          description: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} has no spare row left where one is needed. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
+          description: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} has no spare row left where one is needed. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
           runbook_url: config.runbookURLPattern % 'gpurowremapfailure',
-        },
-      },
-      {
-        record: 'gpu:gpunv_link_errors:held',
-        expr: '  (\n      sum by (%(clusterLabel)s, instance, gpu_uuid) (\n        rate(\n          gpu_link_errors_total{gpu_link_error_type="recovery",gpu_link_type="nvlink",%(gpumeterSelector)s}[10m]\n        )\n      )\n    >\n%(linkErrorRate)s\n  )\nand\n  (\n      count_over_time(\n        (\n            sum by (%(clusterLabel)s, instance, gpu_uuid) (\n              rate(\n                gpu_link_errors_total{gpu_link_error_type="recovery",gpu_link_type="nvlink",%(gpumeterSelector)s}[10m]\n              )\n            )\n          >\n%(linkErrorRate)s\n        )[%(linkErrorForWindow)s:30s]\n      )\n    >=\n%(linkErrorForPoints)s\n  )' % held(config),
-      },
-      {
-        alert: 'GPUNVLinkErrors',
-        expr: '    gpu:gpunv_link_errors:held\n  * on (%(clusterLabel)s, instance, gpu_uuid) group_left (k8s_namespace_name, k8s_pod_name, k8s_container_name, k8s_workload_kind, k8s_workload_name, slurm_job_id, slurm_user, process_unit)\n    (\n        topk by (%(clusterLabel)s, instance, gpu_uuid) (\n          1,\n          timestamp(gpu_owner_info{gpu_partition_uuid="",%(gpumeterSelector)s})\n        )\n      > bool\n        0\n    )\nor on (%(clusterLabel)s, instance, gpu_uuid)\n  gpu:gpunv_link_errors:held' % held(config),
-        labels: {
-          severity: config.severities.GPUNVLinkErrors,
-          namespace: '{{ $labels.k8s_namespace_name }}',
-          pod: '{{ $labels.k8s_pod_name }}',
-        },
-        annotations: {
-          summary: 'NVLink of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} has errors.' % config,
-          description: 'NVLink of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} recovers {{ $value | printf "%%.2f" }} times a second. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
-          runbook_url: config.runbookURLPattern % 'gpunvlinkerrors',
-        },
-      },
-      {
-        record: 'gpu:gpunv_link_down:held',
-        expr: '  (\n        min by (%(clusterLabel)s, instance, gpu_uuid) (\n          gpu_link_up{gpu_link_type="nvlink",%(gpumeterSelector)s}\n        )\n      ==\n        0\n    and on (%(clusterLabel)s, instance, gpu_uuid)\n        max by (%(clusterLabel)s, instance, gpu_uuid) (\n          gpu_link_up{gpu_link_type="nvlink",%(gpumeterSelector)s}\n        )\n      ==\n        1\n  )\nand\n  (\n      count_over_time(\n        (\n              min by (%(clusterLabel)s, instance, gpu_uuid) (\n                gpu_link_up{gpu_link_type="nvlink",%(gpumeterSelector)s}\n              )\n            ==\n              0\n          and on (%(clusterLabel)s, instance, gpu_uuid)\n              max by (%(clusterLabel)s, instance, gpu_uuid) (\n                gpu_link_up{gpu_link_type="nvlink",%(gpumeterSelector)s}\n              )\n            ==\n              1\n        )[%(linkDownForWindow)s:30s]\n      )\n    >=\n%(linkDownForPoints)s\n  )' % held(config),
-      },
-      {
-        alert: 'GPUNVLinkDown',
-        expr: '    gpu:gpunv_link_down:held\n  * on (%(clusterLabel)s, instance, gpu_uuid) group_left (k8s_namespace_name, k8s_pod_name, k8s_container_name, k8s_workload_kind, k8s_workload_name, slurm_job_id, slurm_user, process_unit)\n    (\n        topk by (%(clusterLabel)s, instance, gpu_uuid) (\n          1,\n          timestamp(gpu_owner_info{gpu_partition_uuid="",%(gpumeterSelector)s})\n        )\n      > bool\n        0\n    )\nor on (%(clusterLabel)s, instance, gpu_uuid)\n  gpu:gpunv_link_down:held' % held(config),
-        labels: {
-          severity: config.severities.GPUNVLinkDown,
-          namespace: '{{ $labels.k8s_namespace_name }}',
-          pod: '{{ $labels.k8s_pod_name }}',
-        },
-        annotations: {
-          summary: 'NVLink of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is down.' % config,
-          description: 'A connection of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is down, and others of it are up. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
-          runbook_url: config.runbookURLPattern % 'gpunvlinkdown',
         },
       },
       {
@@ -154,8 +118,57 @@ function(config) [
         },
         annotations: {
           summary: 'A program on GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} failed.' % config,
-          description: '{{ $value | printf "%%.0f" }} XIDs of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} in the last 15 minutes are the fault of a program. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
+          description: '{{ $value | printf "%%.0f" }} XIDs of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} in the last 15 minutes are the fault of a program. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
           runbook_url: config.runbookURLPattern % 'gpuxidapplication',
+        },
+      },
+    ],
+  },
+  {
+    name: 'gpumeter-extra-link',
+    rules: [
+      {
+        record: 'gpu:gpu_link_recoveries:rate10m',
+        expr: 'sum by (%(clusterLabel)s, instance, gpu_uuid) (\n  rate(\n    gpu_link_errors_total{gpu_link_error_type="recovery",gpu_link_type="nvlink",%(gpumeterSelector)s}[10m]\n  )\n)' % held(config),
+      },
+      {
+        record: 'gpu:gpu_link_up:ratio',
+        expr: 'avg by (%(clusterLabel)s, instance, gpu_uuid) (\n  gpu_link_up{gpu_link_type="nvlink",%(gpumeterSelector)s}\n)' % held(config),
+      },
+      {
+        record: 'gpu:gpunv_link_errors:held',
+        expr: '  (gpu:gpu_link_recoveries:rate10m > %(linkErrorRate)s)\nand\n  (\n      count_over_time((gpu:gpu_link_recoveries:rate10m > %(linkErrorRate)s)[%(linkErrorForWindow)s:30s])\n    >=\n%(linkErrorForPoints)s\n  )' % held(config),
+      },
+      {
+        alert: 'GPUNVLinkErrors',
+        expr: '    gpu:gpunv_link_errors:held\n  * on (%(clusterLabel)s, instance, gpu_uuid) group_left (k8s_namespace_name, k8s_pod_name, k8s_container_name, k8s_workload_kind, k8s_workload_name, slurm_job_id, slurm_user, process_unit)\n    (\n        topk by (%(clusterLabel)s, instance, gpu_uuid) (\n          1,\n          timestamp(gpu_owner_info{gpu_partition_uuid="",%(gpumeterSelector)s})\n        )\n      > bool\n        0\n    )\nor on (%(clusterLabel)s, instance, gpu_uuid)\n  gpu:gpunv_link_errors:held' % held(config),
+        labels: {
+          severity: config.severities.GPUNVLinkErrors,
+          namespace: '{{ $labels.k8s_namespace_name }}',
+          pod: '{{ $labels.k8s_pod_name }}',
+        },
+        annotations: {
+          summary: 'NVLink of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} has errors.' % config,
+          description: 'NVLink of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} recovers {{ $value | printf "%%.2f" }} times a second. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
+          runbook_url: config.runbookURLPattern % 'gpunvlinkerrors',
+        },
+      },
+      {
+        record: 'gpu:gpunv_link_down:held',
+        expr: '  (gpu:gpu_link_up:ratio > 0 < 1)\nand\n  (\n    count_over_time((gpu:gpu_link_up:ratio > 0 < 1)[%(linkDownForWindow)s:30s]) >= %(linkDownForPoints)s\n  )' % held(config),
+      },
+      {
+        alert: 'GPUNVLinkDown',
+        expr: '    gpu:gpunv_link_down:held\n  * on (%(clusterLabel)s, instance, gpu_uuid) group_left (k8s_namespace_name, k8s_pod_name, k8s_container_name, k8s_workload_kind, k8s_workload_name, slurm_job_id, slurm_user, process_unit)\n    (\n        topk by (%(clusterLabel)s, instance, gpu_uuid) (\n          1,\n          timestamp(gpu_owner_info{gpu_partition_uuid="",%(gpumeterSelector)s})\n        )\n      > bool\n        0\n    )\nor on (%(clusterLabel)s, instance, gpu_uuid)\n  gpu:gpunv_link_down:held' % held(config),
+        labels: {
+          severity: config.severities.GPUNVLinkDown,
+          namespace: '{{ $labels.k8s_namespace_name }}',
+          pod: '{{ $labels.k8s_pod_name }}',
+        },
+        annotations: {
+          summary: 'NVLink of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is down.' % config,
+          description: 'A connection of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is down, and others of it are up. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
+          runbook_url: config.runbookURLPattern % 'gpunvlinkdown',
         },
       },
     ],

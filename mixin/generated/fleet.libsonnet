@@ -38,7 +38,7 @@ function(config) [
         },
         annotations: {
           summary: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is sick.' % config,
-          description: 'The health score of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is {{ $value | printf "%%.2f" }} of 1. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
+          description: 'The health score of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is {{ $value | printf "%%.2f" }} of 1. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
           runbook_url: config.runbookURLPattern % 'gpulowhealthscore',
         },
       },
@@ -56,7 +56,7 @@ function(config) [
         },
         annotations: {
           summary: 'The memory of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is corrected often.' % config,
-          description: '{{ $value | printf "%%.0f" }} errors in the memory of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} were corrected in the last hour. Nothing is lost so far. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
+          description: '{{ $value | printf "%%.0f" }} errors in the memory of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} were corrected in the last hour. Nothing is lost so far. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
           runbook_url: config.runbookURLPattern % 'fleeteccerrorrate',
         },
       },

@@ -24,7 +24,7 @@ function(config) [
         },
         annotations: {
           summary: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is warm.' % config,
-          description: '{{ $value | printf "%%.0f" }} °C are left before GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} slows down. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
+          description: '{{ $value | printf "%%.0f" }} °C are left before GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} slows down. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
           runbook_url: config.runbookURLPattern % 'gputemperaturewarning',
         },
       },
@@ -42,7 +42,7 @@ function(config) [
         },
         annotations: {
           summary: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is too hot.' % config,
-          description: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is at the temperature at which it slows down, or above it. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
+          description: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is at the temperature at which it slows down, or above it. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
           runbook_url: config.runbookURLPattern % 'gputemperaturecritical',
         },
       },
@@ -88,7 +88,7 @@ function(config) [
         },
         annotations: {
           summary: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} has no memory left, and its work suffers.' % config,
-          description: '{{ $value | humanizePercentage }} of the memory of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is taken, and an engine had to preempt requests or a program failed. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
+          description: '{{ $value | humanizePercentage }} of the memory of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is taken, and an engine had to preempt requests or a program failed. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
           runbook_url: config.runbookURLPattern % 'gpumemorypressure',
         },
       },
@@ -111,7 +111,7 @@ function(config) [
         },
         annotations: {
           summary: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} had memory errors that could not be corrected.' % config,
-          description: '{{ $value | printf "%%.0f" }} errors in the memory of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} could not be corrected in the last 15 minutes; work on it may be wrong or was killed. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
+          description: '{{ $value | printf "%%.0f" }} errors in the memory of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} could not be corrected in the last 15 minutes; work on it may be wrong or was killed. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
           runbook_url: config.runbookURLPattern % 'gpueccuncorrectableerrors',
         },
       },
@@ -129,7 +129,7 @@ function(config) [
         },
         annotations: {
           summary: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} reported an XID that needs somebody.' % config,
-          description: '{{ $value | printf "%%.0f" }} XIDs of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} in the last 15 minutes ask for a reset, a reboot, a drain or an inspection. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
+          description: '{{ $value | printf "%%.0f" }} XIDs of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} in the last 15 minutes ask for a reset, a reboot, a drain or an inspection. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
           runbook_url: config.runbookURLPattern % 'gpuxiderrors',
         },
       },
@@ -147,7 +147,7 @@ function(config) [
         },
         annotations: {
           summary: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is slowed down.' % config,
-          description: "The clocks of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} are held down {{ $value | humanizePercentage }} of the time, by heat or by the board's power brake. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}." % config,
+          description: "The clocks of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} are held down {{ $value | humanizePercentage }} of the time, by heat or by the board's power brake. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}" % config,
           runbook_url: config.runbookURLPattern % 'gputhrottling',
         },
       },
@@ -165,7 +165,7 @@ function(config) [
         },
         annotations: {
           summary: 'The PCIe connection of GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} is bad.' % config,
-          description: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} sends {{ $value | printf "%%.2f" }} packets a second again. Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }} {{ $labels.slurm_job_id }}.' % config,
+          description: 'GPU {{ $labels.gpu_uuid }} on {{ $labels.instance }} sends {{ $value | printf "%%.2f" }} packets a second again. {{ if $labels.k8s_pod_name }}Its work: {{ $labels.k8s_namespace_name }}/{{ $labels.k8s_pod_name }}.{{ else if $labels.slurm_job_id }}Its work: Slurm job {{ $labels.slurm_job_id }} of {{ $labels.slurm_user }}.{{ else }}No owner is known.{{ end }}' % config,
           runbook_url: config.runbookURLPattern % 'gpupciereplays',
         },
       },

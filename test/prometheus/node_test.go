@@ -118,16 +118,16 @@ func (s *server) scrape(at time.Time, page string, target ...string) {
 	}
 }
 
-// sample is a line of a page.
-type sample struct {
+// line is one of a page.
+type line struct {
 	labels labels.Labels
 	number float64
 }
 
 // series are those of a page.
-func (s *server) series(page string) []sample {
+func (s *server) series(page string) []line {
 	s.Helper()
-	var out []sample
+	var out []line
 	reader := textparse.NewPromParser([]byte(page), labels.NewSymbolTable(), false)
 	for {
 		entry, err := reader.Next()
@@ -140,7 +140,7 @@ func (s *server) series(page string) []sample {
 		if entry != textparse.EntrySeries {
 			continue
 		}
-		var one sample
+		var one line
 		reader.Labels(&one.labels)
 		_, _, one.number = reader.Series()
 		out = append(out, one)

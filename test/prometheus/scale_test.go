@@ -58,7 +58,7 @@ func (s *server) used() map[string]time.Duration {
 				if !ok {
 					return nil
 				}
-				back := 5 * time.Minute // for the newest sample
+				back := 5 * time.Minute // for the newest line
 				for _, up := range path {
 					switch up := up.(type) {
 					case *parser.MatrixSelector:
@@ -84,13 +84,13 @@ func (s *server) fill(used map[string]time.Duration, first, second string) time.
 	for _, t := range s.series(first) {
 		begin[t.labels.String()] = t.number
 	}
-	later = slices.DeleteFunc(later, func(t sample) bool {
+	later = slices.DeleteFunc(later, func(t line) bool {
 		_, both := begin[t.labels.String()]
 		return !both || used[t.labels.Get(labels.MetricName)] == 0
 	})
 	refs := make([]storage.SeriesRef, fleet*len(later))
 	builder := labels.NewBuilder(labels.EmptyLabels())
-	own := func(t sample, node int) labels.Labels {
+	own := func(t line, node int) labels.Labels {
 		builder.Reset(t.labels)
 		builder.Set("job", "gpumeter").Set("instance", fmt.Sprintf("node-%d", node)).Set("cluster", "prod")
 		for _, name := range []string{"gpu_uuid", "k8s_pod_name", "k8s_workload_name"} {
@@ -143,7 +143,7 @@ func (s *server) costs() {
 	for _, rule := range all {
 		fmt.Fprintf(w, "%s\t%s\n", rule.Name(), rule.GetEvaluationDuration().Round(time.Millisecond)) //nolint:errcheck // into memory
 	}
-	w.Flush() //nolint:errcheck // into memory
+	w.Flush()                                                     //nolint:errcheck // into memory
 	fmt.Printf("each rule, in time on this machine:\n%s", &table) // a benchmark's log is cut short
 }
 
