@@ -15,6 +15,7 @@ import (
 	"github.com/gpumeter/gpumeter/gen/emit"
 	"github.com/gpumeter/gpumeter/gen/emit/catalogue"
 	"github.com/gpumeter/gpumeter/gen/emit/compat"
+	"github.com/gpumeter/gpumeter/gen/emit/dashboard"
 	"github.com/gpumeter/gpumeter/gen/emit/fieldtable"
 	"github.com/gpumeter/gpumeter/gen/emit/gostruct"
 	"github.com/gpumeter/gpumeter/gen/emit/health"
@@ -41,6 +42,7 @@ var emitters = []emit.Emitter{
 	xids.Emitter,
 	health.Emitter,
 	promrules.Emitter,
+	dashboard.Emitter,
 	runbook.Emitter,
 	mixin.Emitter,
 }

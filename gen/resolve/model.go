@@ -21,6 +21,10 @@ type Model struct {
 	XIDs       *XIDs       // nil: the spec has no such table
 	Health     *Health     // the same
 	Rules      []*RuleFile // recording rules first
+	Vocabulary schema.Vocabulary
+	Dashboards []*Dashboard
+
+	labels map[string][]string // of what dashboards ask for
 }
 
 // Scope is a sort of thing metrics are about.
@@ -169,3 +173,7 @@ func (a *Attribute) MemberIDs() []string {
 	}
 	return ids
 }
+
+// LabelsOf are the labels that the series of a metric or of a recording rule can have, of those that
+// dashboards ask for.
+func (m *Model) LabelsOf(name string) []string { return m.labels[name] }

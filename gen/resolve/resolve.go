@@ -50,6 +50,7 @@ func Resolve(spec *schema.Spec) (*Model, error) {
 		for _, c := range spec.Compats { // their answers name recording rules, too
 			r.compat(c)
 		}
+		r.dashboards(spec.Vocabulary, spec.Dashboards)
 	}
 	if err := r.faults.Err(); err != nil {
 		return nil, err

@@ -51,6 +51,7 @@ func Load(root fs.FS) (*Spec, error) {
 	}
 	spec.Compats = loadCompat(root, &faults)
 	spec.Rules = loadRules(root, &faults)
+	loadDashboards(root, &spec, &faults)
 	loadData(root, &spec, &faults)
 	if err := faults.Err(); err != nil {
 		return nil, err

@@ -35,6 +35,8 @@ type Spec struct {
 	XIDs       *XIDFile    // nil: there is no such table
 	Health     *HealthFile // the same
 	Rules      []RuleFile
+	Vocabulary Vocabulary // of the dashboards
+	Dashboards []Dashboard
 }
 
 // ScopeFile is spec/scopes.yaml.

@@ -36,6 +36,8 @@ func run(m *resolve.Model) ([]emit.File, error) {
 		{"sources", "All sources", "gen/schema", reflect.TypeFor[schema.SourceFile]()},
 		{"compat", "Answers to another exporter's names", "gen/schema and spec", reflect.TypeFor[schema.Compat]()},
 		{"rules", "A PrometheusRule object", "gen/schema", reflect.TypeFor[schema.RuleFile]()},
+		{"vocabulary", "What all dashboards share", "gen/schema", reflect.TypeFor[schema.Vocabulary]()},
+		{"dashboards", "A dashboard", "gen/schema", reflect.TypeFor[schema.Dashboard]()},
 		{"xids", "The meanings of NVIDIA's XID errors", "gen/schema and spec", reflect.TypeFor[schema.XIDFile]()},
 		{"health", "What the health score is made of", "gen/schema and spec", reflect.TypeFor[schema.HealthFile]()},
 	} {

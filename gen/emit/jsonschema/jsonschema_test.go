@@ -83,10 +83,12 @@ func TestSpecObeys(t *testing.T) {
 		groups, _ := fs.Glob(root, "metrics/*.yaml")
 		others, _ := fs.Glob(root, "compat/*.yaml")
 		tables, _ := fs.Glob(root, "data/*.yaml")
-		if len(top) != 3 || len(groups) == 0 || len(others) == 0 || len(tables) != 2 {
-			t.Errorf("%s: %d files, %d groups, %d other exporters and %d tables", name, len(top), len(groups), len(others), len(tables))
+		rules, _ := fs.Glob(root, "rules/*.yaml")
+		dashboards, _ := fs.Glob(root, "dashboards/*.yaml")
+		if len(top) != 4 || len(groups) == 0 || len(others) == 0 || len(tables) != 2 || len(rules) == 0 || len(dashboards) == 0 {
+			t.Errorf("%s: %d files, %d groups, %d other exporters, %d tables, %d rules and %d dashboards", name, len(top), len(groups), len(others), len(tables), len(rules), len(dashboards))
 		}
-		for _, file := range slices.Concat(top, groups, others, tables) {
+		for _, file := range slices.Concat(top, groups, others, tables, rules, dashboards) {
 			text, err := fs.ReadFile(root, file)
 			if err != nil {
 				t.Fatal(err)
