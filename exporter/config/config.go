@@ -31,9 +31,10 @@ type Log struct {
 
 // Node says what is read and how patiently.
 type Node struct {
-	Simulate        string        `placeholder:"NODE" help:"Read a simulated node instead of this one: h100x8, h100migx1 (split by MIG), mixed, or a list such as h100x4,l40sx2; with faults of its engines, such as engine-slow@10m+5m."`
+	Simulate        string        `placeholder:"NODE" help:"Read a simulated node instead of this one: h100x8, h100migx1 (split by MIG), mixed, or a list such as h100x4,l40sx2; with faults, such as engine-slow@10m+5m."`
 	SimulateIfNone  bool          `help:"Read a simulated node when this one has no accelerator."`
-	SimulateFaults  string        `placeholder:"FILE" help:"Where the names of faults stand that the engines of a simulated node have now, such as engine-outage; it is looked at with each reading."`
+	SimulateFaults  string        `placeholder:"FILE" help:"Where the names of faults stand that a simulated node has now, such as engine-outage or gpu-hot; it is looked at with each reading."`
+	SimulateSeed    uint64        `placeholder:"N" help:"Another number is another simulated node: other UUIDs, pods and hours of work."`
 	Metrics         Metrics       `embed:"" prefix:"metrics."`
 	Devices         []string      `placeholder:"DEVICE" help:"Read only these devices, by index, UUID, PCI address or a glob of them; repeatable."`
 	ExpectedDevices []string      `placeholder:"DEVICE" help:"Show what is not there: how many devices there should be, and their UUIDs or PCI addresses; repeatable. What is on the PCI bus, or was seen before, needs no mention."`

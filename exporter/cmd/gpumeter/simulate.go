@@ -15,7 +15,7 @@ import (
 
 // simulate returns the source that simulates a node.
 func simulate(c config.Node, node string, tenants *sim.Tenants, log *slog.Logger) (source.Source, error) {
-	sc := sim.Config{Node: node, Tenants: tenants}
+	sc := sim.Config{Node: node, Tenants: tenants, Seed: c.SimulateSeed}
 	if c.SimulateFaults != "" {
 		f := &faultFile{path: c.SimulateFaults, log: log}
 		sc.Faults = f.read

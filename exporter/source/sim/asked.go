@@ -21,11 +21,16 @@ const (
 	engineLong
 	engineErrors
 	engineOutage
+	gpuXID
+	gpuECC
+	gpuHot
+	gpuIdle
 )
 
 // troubleNames are theirs, as the description of a node writes them.
 func troubleNames() []string {
-	return []string{"engine-slow", "engine-saturated", "engine-long", "engine-errors", "engine-outage"}
+	return []string{"engine-slow", "engine-saturated", "engine-long", "engine-errors", "engine-outage",
+		"gpu-xid", "gpu-ecc", "gpu-hot", "gpu-idle"}
 }
 
 // asked is a trouble and when it was asked for, since the driver was loaded.
@@ -36,7 +41,7 @@ type asked struct {
 
 // isTrouble tells a trouble of a node's description from boards.
 func isTrouble(part string) bool {
-	return strings.HasPrefix(part, "engine-") || strings.Contains(part, "@")
+	return strings.HasPrefix(part, "engine-") || strings.HasPrefix(part, "gpu-") || strings.Contains(part, "@")
 }
 
 // parseTrouble reads NAME, NAME@FROM or NAME@FROM+FOR, with times such as 90s or 1h30m.
@@ -68,7 +73,7 @@ func readTime(part, text string) (time.Duration, error) {
 	return d, nil
 }
 
-// asks are all that the description of a node asks for.
+// asks are all that is asked for of a node.
 type asks []asked
 
 // at are those that hold at a time since the driver was loaded.

@@ -17,8 +17,8 @@ type duty struct {
 // room is the memory that jobs of a whole board can have.
 func (b *board) room() int64 { return b.memory - b.reserved }
 
-// enter finds what is to be done in a tick. Ticks come in order, until begin.
-func (d *duty) enter(tick int64) {
+// enter finds what is to be done in a tick, idly or not. Ticks come in order, until begin.
+func (d *duty) enter(tick int64, idle bool) {
 	jobs := d.plan.jobs
 	for d.next < len(jobs) && tick >= jobs[d.next].to {
 		d.next++
@@ -27,7 +27,7 @@ func (d *duty) enter(tick int64) {
 	if d.next < len(jobs) && jobs[d.next].has(tick) {
 		d.job = &jobs[d.next]
 	}
-	d.load = d.plan.load(tick, d.job)
+	d.load = d.plan.load(tick, d.job, idle)
 }
 
 // begin goes back to the first tick of a cycle.

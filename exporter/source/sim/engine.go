@@ -18,7 +18,7 @@ type replica struct {
 	part   int  // which of the board's partitions
 	duty   duty // what that has to do; the device has one of its own
 	seed   uint64
-	asked  asks
+	idles  bool // the fault that has jobs do nothing hits its boards
 	now    func() time.Time
 	loaded time.Time // the driver
 
@@ -29,7 +29,7 @@ type replica struct {
 }
 
 // newReplicas finds the engines of a node: where jobs answer requests.
-func newReplicas(c Config, loaded time.Time, slots []slot, asked asks) []*replica {
+func newReplicas(c Config, loaded time.Time, slots []slot, struck []Faults) []*replica {
 	var all []*replica
 	for i, s := range slots {
 		if s.seat > 0 && len(s.board.parts) == 0 { // another board of the job has its engine
@@ -40,8 +40,8 @@ func newReplicas(c Config, loaded time.Time, slots []slot, asked asks) []*replic
 				continue
 			}
 			all = append(all, &replica{
-				slot: s, part: part, duty: d,
-				seed: mix(d.plan.seed, 'r'), asked: asked, now: c.Now, loaded: loaded,
+				slot: s, part: part, duty: d, idles: struck[i].has(gpuIdle),
+				seed: mix(d.plan.seed, 'r'), now: c.Now, loaded: loaded,
 			})
 		}
 	}
@@ -50,13 +50,14 @@ func newReplicas(c Config, loaded time.Time, slots []slot, asked asks) []*replic
 
 // Engines lists those that answer now.
 func (r *reader) Engines(context.Context) []source.Engine {
-	var up []source.Engine
-	var now Faults
-	if r.faults != nil {
-		now = r.faults()
+	if len(r.engines) == 0 {
+		return nil
 	}
+	var up []source.Engine
+	since := r.engines[0].now().Sub(r.engines[0].loaded)
+	asked := r.wishes.look(int64(since / time.Second))
 	for _, e := range r.engines {
-		e.moveTo(e.now().Sub(e.loaded), now)
+		e.moveTo(since, asked)
 		if e.server != nil {
 			up = append(up, e)
 		}
@@ -74,8 +75,8 @@ func (r *replica) Read(_ context.Context, out *telemetry.Engine) *metric.Reason 
 }
 
 // moveTo goes to a time since the driver was loaded. It costs a cycle at most: with each job the
-// engine starts anew. What is asked for now holds since it was last looked at.
-func (r *replica) moveTo(t time.Duration, now Faults) {
+// engine starts anew.
+func (r *replica) moveTo(t time.Duration, asked asks) {
 	r.seen = max(r.seen, t)
 	n := int64(r.seen / time.Second)
 	if cycle := n / cycleTicks; cycle != r.cycle {
@@ -83,14 +84,13 @@ func (r *replica) moveTo(t time.Duration, now Faults) {
 		r.duty.begin()
 	}
 	for ; r.tick < n%cycleTicks; r.tick++ {
-		r.live(now)
+		r.live(asked.at(time.Duration(r.cycle*cycleTicks+r.tick) * time.Second))
 	}
 }
 
 // live lets a tick pass.
-func (r *replica) live(now Faults) {
-	faults := r.asked.at(time.Duration(r.cycle*cycleTicks+r.tick)*time.Second) | now
-	r.duty.enter(r.tick)
+func (r *replica) live(faults Faults) {
+	r.duty.enter(r.tick, r.idles && faults.has(gpuIdle))
 	j, plan := r.duty.job, r.duty.plan
 	if j == nil || r.tick < j.from+j.ramp || faults.has(engineOutage) {
 		r.server = nil

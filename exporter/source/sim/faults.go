@@ -16,6 +16,7 @@ type fault struct {
 	byJob       bool                     // only a job can make it
 	kinds       kinds
 	on          telemetry.LinkType // if kinds says what went wrong on a link
+	by          Faults             // it comes with one of these too, when that is asked for
 }
 
 // kinds is a set of telemetry.LinkErrorType.
@@ -48,8 +49,11 @@ var faultSorts = [...]fault{
 	{chance: 330, xid: 31, byJob: true}, // memory page fault
 	// double bit error, of memory on the chip, which can not be taken out of use
 	{chance: 10, xid: 48, uncorrected: 1, onChip: true, action: telemetry.RecoveryActionReset},
-	{chance: 40, xid: rowRemapping, corrected: 3, action: telemetry.RecoveryActionDrainAndReset},
+	{chance: 40, xid: rowRemapping, corrected: 3, action: telemetry.RecoveryActionDrainAndReset, by: 1 << gpuECC},
 	{chance: 25, xid: 94, uncorrected: 1}, // contained memory error
+	// uncontained memory error; the row it is in is replaced
+	{xid: 95, uncorrected: 1, action: telemetry.RecoveryActionReset, by: 1 << gpuECC},
+	{xid: 109, action: telemetry.RecoveryActionReset, by: 1 << gpuXID}, // context switch timeout
 }
 
 // never is the tick of a fault that does not happen in a cycle.
@@ -61,6 +65,7 @@ type faultLog struct {
 	seed   uint64
 	cannot [len(faultSorts)]bool
 	labels [len(faultSorts)]*metric.Labels // nil: no XID
+	asked  suffered
 
 	cycle  int64
 	past   [len(faultSorts)]int64 // in the cycles that are over
@@ -135,7 +140,11 @@ func (l *faultLog) draw() {
 
 // count is how often a sort of fault happened until a tick of this cycle.
 func (l *faultLog) count(sort int, tick int64) int64 {
-	n := l.past[sort]
+	if l.cannot[sort] {
+		return 0
+	}
+	n, _ := l.asked.events(faultSorts[sort].by, l.cycle*cycleTicks+tick)
+	n += l.past[sort]
 	if l.at[sort] <= tick {
 		n++
 	}
@@ -145,10 +154,11 @@ func (l *faultLog) count(sort int, tick int64) int64 {
 // seen is when a sort of fault last happened until a tick of this cycle: its tick since the driver
 // was loaded.
 func (l *faultLog) seen(sort int, tick int64) int64 {
+	_, last := l.asked.events(faultSorts[sort].by, l.cycle*cycleTicks+tick)
 	if l.at[sort] <= tick {
-		return l.cycle*cycleTicks + l.at[sort]
+		return max(last, l.cycle*cycleTicks+l.at[sort])
 	}
-	return l.last[sort]
+	return max(last, l.last[sort])
 }
 
 // memoryErrors counts them by telemetry.ECCErrorType and, dram or sram, by telemetry.ECCLocation.
@@ -169,9 +179,13 @@ func (l *faultLog) memoryErrors(tick int64) (n memoryErrors) {
 }
 
 // waits tells whether what a sort of fault in this cycle asks for is not done yet: that is when the
-// job that was at work has ended.
+// job that was at work has ended, or when the fault that was asked for is over.
 func (l *faultLog) waits(sort int, tick int64) bool {
-	return l.at[sort] <= tick && tick < l.plan.end(l.at[sort])
+	if l.cannot[sort] {
+		return false
+	}
+	return l.at[sort] <= tick && tick < l.plan.end(l.at[sort]) ||
+		l.asked.at(l.cycle*cycleTicks+tick)&faultSorts[sort].by != 0
 }
 
 // action is what the driver wants done in a tick, the worst of it.

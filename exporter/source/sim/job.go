@@ -93,8 +93,9 @@ type load struct {
 	saves bool  // a checkpoint is written
 }
 
-// load is what the board has to do in a tick. j is nil between jobs.
-func (p *plan) load(t int64, j *job) load {
+// load is what the board has to do in a tick. j is nil between jobs; one that is idle has loaded and
+// waits for what never comes, or answers a request now and then.
+func (p *plan) load(t int64, j *job, idle bool) load {
 	noise := scramble(p.seed + uint64(t))
 	if j == nil {
 		return load{power: int64(noise % 8)}
@@ -104,6 +105,9 @@ func (p *plan) load(t int64, j *job) load {
 	switch {
 	case since < j.ramp:
 		l.busy = max(1, 95*since/j.ramp) // what is loaded is put in its place
+	case idle && p.serving:
+		l.busy = 1
+	case idle: // not even a checkpoint
 	case p.serving:
 		l.busy = 55 + 30*triangle(t, 1500)/1000 + 8*triangle(t, 97)/1000 + int64(noise%9) - 4
 	case (since-j.ramp)%p.every >= p.every-p.pause:

@@ -50,6 +50,33 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// Nodes of two seeds have no pod in common, and those that serve belong to the same deployments.
+func TestSeedsShareNoPod(t *testing.T) {
+	pods, owners := map[string]int{}, map[string]int{}
+	for seed := range uint64(20) {
+		for _, node := range []string{"h100x8", "h100migx1"} {
+			_, r, tenants := startEngines(t, node, seed)
+			for _, d := range r.(*reader).devices {
+				d.(*device).now = func() time.Time { return noon.Add(longEnough) }
+				read(t, d)
+			}
+			mine := map[string]bool{}
+			for _, one := range tenants.List() {
+				mine[one.Namespace+"/"+one.Pod] = true
+				owners[one.Namespace+"/"+one.Kind+"/"+one.Name]++
+			}
+			for pod := range mine {
+				if pods[node+" "+pod]++; pods[node+" "+pod] > 1 {
+					t.Errorf("%s of seed %d has the pod %s, and so has one of another", node, seed, pod)
+				}
+			}
+		}
+	}
+	if len(pods) < 60 || owners["team-serving/Deployment/chat-b"] < 20 {
+		t.Errorf("%d pods of %v", len(pods), owners)
+	}
+}
+
 // A clock set back reduces nothing; when it is right again the counters go on.
 func TestTimeGoesBack(t *testing.T) {
 	c, devices := start(t, "h100x1", 1)

@@ -30,6 +30,7 @@ type slot struct {
 	job   int // which of the entry's jobs it works on
 	seat  int // which place of the job it has
 	mates int // how many boards work on the job, itself included
+	seed  uint64
 }
 
 // parse reads the description of a node and reports every mistake in it: boards, and faults that

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
@@ -31,6 +32,7 @@ const (
 	powerCap   causes = 1 << telemetry.ThrottleCauseSWPowerCap
 	tooHot     causes = 1 << telemetry.ThrottleCauseSWThermal
 	powerBrake causes = 1<<telemetry.ThrottleCauseHWPowerBrake | 1<<telemetry.ThrottleCauseHWSlowdown
+	muchTooHot causes = 1<<telemetry.ThrottleCauseHWThermal | 1<<telemetry.ThrottleCauseHWSlowdown
 )
 
 // instant is what holds for a whole tick.
@@ -41,7 +43,9 @@ type instant struct {
 	held    causes
 	core    float64 // Celsius, at the beginning
 	memory  float64
-	cooling bool  // the driver has begun to cool the chip and has not ended
+	cooling bool // the driver has begun to cool the chip and has not ended
+	slowed  bool // and so has the hardware
+	asked   Faults
 	pace    int64 // the speed of the clocks under what holds them down, ‰
 }
 
@@ -56,6 +60,24 @@ type sums struct {
 	moved  [maxDuties]moved                          // by duty
 }
 
+// add adds others, so many times.
+func (s *sums) add(o *sums, times int64) {
+	s.energy += times * o.energy
+	s.busy += times * o.busy
+	s.awake += times * o.awake
+	for i := range s.held {
+		s.held[i] += times * o.held[i]
+	}
+	for i := range s.below {
+		s.below[i] += times * o.below[i]
+	}
+	for i := range s.done {
+		s.done[i].busy += times * o.done[i].busy
+		s.done[i].wave += times * o.done[i].wave
+		s.moved[i].add(o.moved[i], times)
+	}
+}
+
 // done is the work of a duty: hundredths of a second in which a kernel ran, and milliseconds of waves.
 type done struct{ busy, wave int64 }
 
@@ -65,20 +87,23 @@ const (
 	baseFloor
 )
 
-// physics is the state of one board. It is a function of the time since its driver was loaded
-// alone: when it was looked at before does not matter.
+// physics is the state of one board. It is a function of the time since its driver was loaded and of
+// what was asked for alone: when it was looked at before does not matter.
 type physics struct {
 	board  *board
 	plan   *plan  // of the first duty; of the board's cooling too
 	duties []duty // one, or one a partition
 	slices int64  // of the chip
+	asked  suffered
 
 	// Of the model.
 	idle, limit, brake   int64      // milliwatts
 	floors               [2]float64 // the share of the demand at whose power the clocks are at a floor
 	resistance, degraded float64    // degrees of the core above the inlet per milliwatt, cooled well and badly
+	failed               float64    // and hardly at all
 	memoryResistance     float64
 	hold                 int64 // milliwatts at which a badly cooled chip gets no hotter
+	crawl                int64 // and one that is hardly cooled
 	coreStep, memoryStep float64
 	restCore, restMemory float64
 
@@ -88,9 +113,12 @@ type physics struct {
 	part  float64       // seconds of it that are over
 	now   instant
 	sum   sums   // of the ticks of this cycle that are over
-	last  minute // the power of those before this one
-	whole *sums  // of a whole cycle; nil until one is over
-	rest  minute // the last of any cycle
+	past  sums   // of the cycles that are over
+	last  minute // the power of the ticks before this one
+	whole *sums  // of a whole cycle of which nothing was asked; nil until one is over
+	rest  minute // the last of such a cycle
+
+	strained int64 // the last tick of this cycle in which it was asked for another load or heat; none: -1
 }
 
 func newPhysics(b *board, duties []duty) physics {
@@ -105,6 +133,9 @@ func newPhysics(b *board, duties []duty) physics {
 	// Bad enough that a board at its limit would get past the slowdown, if the driver let it.
 	x.degraded = (float64(b.heat.slowdown) + 8 - inlet) / float64(x.limit)
 	x.hold = int64((float64(b.heat.coreMax) - 1 - inlet) / x.degraded)
+	// So bad that the driver's hold is not enough, and the hardware comes to its help.
+	x.failed = 1.6 * x.degraded
+	x.crawl = int64((float64(b.heat.slowdown) - 3 - inlet) / x.failed)
 	x.restCore = inlet + x.resistance*float64(x.idle)
 	x.restMemory = inlet + x.memoryResistance*float64(x.idle)
 	graphics := b.clocks[telemetry.ClockTypeGraphics].most
@@ -122,7 +153,7 @@ func newPhysics(b *board, duties []duty) physics {
 
 // begin is the first tick of any cycle.
 func (x *physics) begin() {
-	x.tick, x.sum, x.last = 0, sums{}, x.rest
+	x.tick, x.sum, x.last, x.strained = 0, sums{}, x.rest, -1
 	for i := range x.duties {
 		x.duties[i].begin()
 	}
@@ -131,21 +162,46 @@ func (x *physics) begin() {
 }
 
 // moveTo goes to a time since the driver was loaded. It costs two cycles at most, however long ago
-// the last call was.
+// the last call was, and one for each since then in which something was asked for.
 func (x *physics) moveTo(t time.Duration) {
 	x.seen = max(x.seen, t)
 	n := int64(x.seen / time.Second)
 	x.part = (x.seen % time.Second).Seconds()
 	if cycle := n / cycleTicks; cycle != x.cycle {
-		if x.whole == nil {
-			x.advance(cycleTicks)
-			whole := x.sum
-			x.whole, x.rest = &whole, x.last
-		}
-		x.cycle = cycle
-		x.begin()
+		x.leap(cycle)
 	}
 	x.advance(n % cycleTicks)
+}
+
+// straining are the faults that make a cycle another.
+const straining Faults = 1<<gpuHot | 1<<gpuIdle
+
+// leap goes to the beginning of a later cycle.
+func (x *physics) leap(to int64) {
+	if x.whole == nil {
+		well := newPhysics(x.board, slices.Clone(x.duties))
+		well.advance(cycleTicks)
+		x.whole, x.rest = &well.sum, well.last
+	}
+	for x.cycle < to {
+		next := (x.cycle + 1) * cycleTicks
+		if x.strained < 0 && x.asked.between(x.cycle*cycleTicks, next, straining) == next {
+			over := x.asked.between(next, to*cycleTicks, straining)/cycleTicks - x.cycle
+			x.past.add(x.whole, over)
+			x.cycle += over
+			x.begin()
+			continue
+		}
+		x.advance(cycleTicks)
+		x.past.add(&x.sum, 1)
+		end, last, warm := x.now, x.last, x.strained >= cycleTicks-restTicks
+		x.cycle++
+		x.begin()
+		if warm { // it has not come to rest
+			x.now, x.last, x.strained = end, last, 0
+			x.enter()
+		}
+	}
 }
 
 // advance ends ticks until the one given holds.
@@ -160,10 +216,13 @@ func (x *physics) advance(to int64) {
 // enter finds what holds for the tick that begins.
 func (x *physics) enter() {
 	n := &x.now
+	if n.asked = x.asked.at(x.cycle*cycleTicks + x.tick); n.asked&straining != 0 {
+		x.strained = x.tick
+	}
 	var busy, power int64
 	for i := range x.duties {
 		d := &x.duties[i]
-		d.enter(x.tick)
+		d.enter(x.tick, n.asked.has(gpuIdle))
 		busy += d.load.busy * d.slices
 		power += d.load.power * d.slices
 	}
@@ -179,6 +238,11 @@ func (x *physics) enter() {
 	n.cooling = n.core >= coreMax || n.cooling && n.core >= coreMax-2
 	if n.cooling && n.power > x.hold {
 		n.power, n.held = x.hold, n.held|tooHot
+	}
+	slowdown := float64(x.board.heat.slowdown)
+	n.slowed = n.core >= slowdown || n.slowed && n.core >= slowdown-1
+	if n.slowed && n.power > x.crawl {
+		n.power, n.held = x.crawl, n.held|muchTooHot
 	}
 	if x.plan.brake.has(x.tick) && n.power > x.brake {
 		n.power, n.held = x.brake, n.held|powerBrake
@@ -201,13 +265,16 @@ func (x *physics) leave() {
 	for i := range x.duties {
 		x.sum.done[i].busy += x.duties[i].load.busy
 		x.sum.done[i].wave += x.duties[i].load.wave
-		x.sum.moved[i].add(x.duties[i].moves(x.tick, n.pace))
+		x.sum.moved[i].add(x.duties[i].moves(x.tick, n.pace), 1)
 	}
 	for i := range x.floors {
 		x.sum.below[i] += x.below(i)
 	}
 	r := x.resistance
-	if x.plan.hot.has(x.tick) {
+	switch {
+	case n.asked.has(gpuHot):
+		r = x.failed
+	case x.plan.hot.has(x.tick):
 		r = x.degraded
 	}
 	n.core += x.coreStep * (inlet + r*float64(n.power) - n.core)
@@ -248,8 +315,5 @@ func (x *physics) belowSeconds(floor int) float64 {
 
 // total adds the cycles that are over, the ticks of this one that are, and of this tick what is.
 func (x *physics) total(ticks int64, of func(*sums) int64, perSecond float64) float64 {
-	if x.whole != nil {
-		ticks += x.cycle * of(x.whole)
-	}
-	return float64(ticks) + perSecond*x.part
+	return float64(ticks+of(&x.past)) + perSecond*x.part
 }

@@ -16,7 +16,7 @@ type Config struct {
 	Node    string           // boards and how many of each: h100x8, or h100x2,h100migx1, or the name of a node: mixed; and faults
 	Now     func() time.Time // called from many goroutines; nil: time.Now
 	Tenants *Tenants         // told whose work is on the boards; nil: nobody asks
-	Faults  func() Faults    // asked with each reading for those beside the node's own; nil: there are none
+	Faults  func() Faults    // asked with each reading, by one at a time, for those beside the node's own; nil: there are none
 	Seed    uint64           // the same seed makes the same boards do the same
 }
 
@@ -30,14 +30,17 @@ func New(c Config) (source.Source, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	loaded := c.Now()
+	loaded, w, struck := c.Now(), newWishes(asked, c.Faults), strikes(slots)
+	for i := range slots {
+		slots[i].seed = c.Seed
+	}
 	return source.Source{
 		Name: "sim",
 		Doc:  "a simulated node: " + c.Node,
 		Open: func(context.Context) (source.Reader, error) {
-			r := &reader{faults: c.Faults, engines: newReplicas(c, loaded, slots, asked)}
+			r := &reader{wishes: w, engines: newReplicas(c, loaded, slots, struck)}
 			for i, s := range slots {
-				r.devices = append(r.devices, newDevice(c, loaded, s, i))
+				r.devices = append(r.devices, newDevice(c, loaded, s, i, w, struck[i]))
 			}
 			return r, nil
 		},
@@ -47,7 +50,7 @@ func New(c Config) (source.Source, error) {
 type reader struct {
 	devices []source.Device
 	engines []*replica
-	faults  func() Faults
+	wishes  *wishes
 }
 
 // Devices lists the boards, which never come or go.
@@ -70,6 +73,7 @@ type device struct {
 	processes  []process // of each duty
 	now        func() time.Time
 	loaded     time.Time // the driver
+	wishes     *wishes
 	physics    physics
 	faults     faultLog
 }
@@ -80,15 +84,17 @@ func work(c Config, s slot, index int) []duty {
 }
 
 // newDevice puts a board into the node.
-func newDevice(c Config, loaded time.Time, s slot, index int) *device {
+func newDevice(c Config, loaded time.Time, s slot, index int, w *wishes, struck Faults) *device {
 	seed, work := mix(c.Seed, uint64(index)), work(c, s, index)
-	return &device{
+	d := &device{
 		slot: s, told: c.Tenants, board: s.board, identity: identify(s.board, index, seed), about: describe(s.board, index, seed),
 		links: connect(s.board), partitions: cut(s.board, seed), processes: make([]process, len(work)),
-		now: c.Now, loaded: loaded,
+		now: c.Now, loaded: loaded, wishes: w,
 		physics: newPhysics(s.board, work),
 		faults:  newFaultLog(s.board, work[0].plan, mix(seed, 'f')),
 	}
+	d.physics.asked.by, d.faults.asked.by = struck, struck
+	return d
 }
 
 // Identity never changes.
@@ -96,7 +102,12 @@ func (d *device) Identity() *telemetry.Identity { return &d.identity }
 
 // Read moves the board to this instant and tells what a board of its model would tell.
 func (d *device) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
-	d.physics.moveTo(d.now().Sub(d.loaded))
+	since := d.now().Sub(d.loaded)
+	if d.physics.asked.by != 0 {
+		asked := d.wishes.look(int64(since / time.Second))
+		d.physics.asked.asks, d.faults.asked.asks = asked, asked
+	}
+	d.physics.moveTo(since)
 	d.faults.moveTo(d.physics.cycle)
 	d.power(&out.Power)
 	d.thermal(&out.Thermal)

@@ -78,7 +78,7 @@ func (d *device) tenants() []Tenant {
 
 // tenant is the pod of a job's seat, or of one of the board's partitions. Those of a training are
 // numbered, one after the other; those that serve belong to a deployment, and one of them has all
-// boards of its job.
+// boards of its job. Nodes of different seeds have no pod in common, and share deployments.
 func (s slot) tenant(p *plan, cycle int64, job, part int) Tenant {
 	one := Tenant{Namespace: "team-research", Kind: "Job", Container: "trainer"}
 	if p.serving {
@@ -86,18 +86,26 @@ func (s slot) tenant(p *plan, cycle int64, job, part int) Tenant {
 		if p.mates > 1 {
 			seat = 0
 		}
-		hash := mix(uint64(s.entry), uint64(s.job), uint64(cycle))
+		hash := mix(s.seed, uint64(s.entry), uint64(s.job), uint64(cycle))
 		one = Tenant{Namespace: "team-serving", Kind: "Deployment", Container: "server"}
 		one.Name = fmt.Sprintf("chat-%c", 'a'+s.job%26)
 		one.Pod = fmt.Sprintf("%s-%s-%s", one.Name, letters(hash, 9), letters(mix(hash, uint64(seat)), 5))
 	} else {
-		one.Name = fmt.Sprintf("llama-%c-%d", 'a'+s.job%26, cycle*100+int64(job))
+		one.Name = fmt.Sprintf("llama-%c%s-%d", 'a'+s.job%26, s.suffix(), cycle*100+int64(job))
 		one.Pod = fmt.Sprintf("%s-%d", one.Name, s.entry*jobSize+s.seat)
 	}
 	if len(s.board.parts) > 0 {
 		one.Pod = fmt.Sprintf("%s-%d", one.Pod, part)
 	}
 	return one
+}
+
+// suffix tells jobs of one node from those of another.
+func (s slot) suffix() string {
+	if s.seed == 0 {
+		return ""
+	}
+	return letters(mix(s.seed, 't'), 4)
 }
 
 // letters are some of those Kubernetes makes names of.

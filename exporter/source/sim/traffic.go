@@ -32,10 +32,10 @@ var chatter = [roads]float64{pcieOut: 400e3, pcieIn: 350e3}
 // bytes of jobs that loaded and of checkpoints that were written.
 type moved struct{ hauled, loaded, saved int64 }
 
-func (m *moved) add(o moved) {
-	m.hauled += o.hauled
-	m.loaded += o.loaded
-	m.saved += o.saved
+func (m *moved) add(o moved, times int64) {
+	m.hauled += times * o.hauled
+	m.loaded += times * o.loaded
+	m.saved += times * o.saved
 }
 
 // moves is what the duty does in a tick. A job that loads reads its model from the host; a checkpoint
