@@ -4,7 +4,7 @@ local held = import '../lib/held.libsonnet';
 // The groups of the object, with a configuration put in.
 function(config) [
   {
-    name: 'gpumeter-gpu',
+    name: 'gpumeter-device',
     rules: [
       {
         record: 'gpu:gpu_busy_time:rate5m',
@@ -22,11 +22,6 @@ function(config) [
         record: 'gpu:gpu_link_width:ratio',
         expr: '  max by (%(clusterLabel)s, instance, gpu_uuid) (\n    gpu_link_width{gpu_link_type="pcie",%(gpumeterSelector)s}\n  )\n/ on (%(clusterLabel)s, instance, gpu_uuid)\n  max by (%(clusterLabel)s, instance, gpu_uuid) (\n    gpu_link_width_limit{gpu_link_type="pcie",%(gpumeterSelector)s}\n  )' % held(config),
       },
-    ],
-  },
-  {
-    name: 'gpumeter-instance',
-    rules: [
       {
         record: 'instance:gpu_devices:count',
         expr: 'count by (%(clusterLabel)s, instance) (\n  max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_up{%(gpumeterSelector)s}) == 1\n)' % held(config),
@@ -47,11 +42,6 @@ function(config) [
         record: 'instance:gpu_power_draw:sum',
         expr: 'sum by (%(clusterLabel)s, instance) (\n  max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_power_draw_watts{%(gpumeterSelector)s})\n)' % held(config),
       },
-    ],
-  },
-  {
-    name: 'gpumeter-cluster',
-    rules: [
       {
         record: 'cluster:gpu_devices:count',
         expr: 'sum by (%(clusterLabel)s) (instance:gpu_devices:count)' % held(config),
