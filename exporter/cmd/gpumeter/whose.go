@@ -151,6 +151,9 @@ func things(d *snapshot.Device, instance string) []attribution.Thing {
 func onSimulated(tenants *sim.Tenants) witnesses {
 	const how = "simulated"
 	workload := func(t sim.Tenant) attribution.Workload {
+		if t.Job != "" {
+			return attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: t.Job, User: t.User, Account: t.Account, Partition: t.Queue}
+		}
 		return attribution.Workload{
 			Type: telemetry.WorkloadTypeKubernetes, Namespace: t.Namespace, Pod: t.Pod, Container: t.Container, Kind: t.Kind, Name: t.Name,
 		}
@@ -159,10 +162,13 @@ func onSimulated(tenants *sim.Tenants) witnesses {
 		claims: []func([]snapshot.Device) []attribution.Claim{func([]snapshot.Device) []attribution.Claim {
 			var all []attribution.Claim
 			for _, t := range tenants.List() {
-				all = append(all, attribution.Claim{
+				one := attribution.Claim{
 					Thing: attribution.Thing{Device: t.Device, Partition: t.Partition}, Workload: workload(t), Share: 1, How: how,
-					Detail: attribution.Detail{Chain: t.Kind + "/" + t.Name},
-				})
+				}
+				if t.Kind != "" {
+					one.Chain = t.Kind + "/" + t.Name
+				}
+				all = append(all, one)
 			}
 			return all
 		}},

@@ -57,7 +57,7 @@ func TestSeedsShareNoPod(t *testing.T) {
 		for _, node := range []string{"h100x8", "h100migx1"} {
 			_, r, tenants := startEngines(t, node, seed)
 			for _, d := range r.(*reader).devices {
-				d.(*device).now = func() time.Time { return noon.Add(longEnough) }
+				d.(*device).now = func() time.Time { return noon.Add(working) }
 				read(t, d)
 			}
 			mine := map[string]bool{}

@@ -31,15 +31,24 @@ type slot struct {
 	seat  int // which place of the job it has
 	mates int // how many boards work on the job, itself included
 	seed  uint64
+	slurm bool // jobs that train are Slurm's
 }
+
+// slurm among the boards of a node says that Slurm starts its trainings.
+const slurm = "slurm"
 
 // parse reads the description of a node and reports every mistake in it: boards, and faults that
 // are asked for.
 func parse(node string) (slots []slot, all asks, err error) {
 	var entries []string
 	var faults []error
+	jobs := false
 	for part := range strings.SplitSeq(strings.ToLower(node), ",") {
 		part = strings.TrimSpace(part)
+		if part == slurm {
+			jobs = true
+			continue
+		}
 		if !isTrouble(part) {
 			entries = append(entries, part)
 			continue
@@ -64,7 +73,7 @@ func parse(node string) (slots []slot, all asks, err error) {
 		}
 		for i := range count {
 			job, seat := i/jobSize, i%jobSize
-			slots = append(slots, slot{board: b, entry: entry, job: job, seat: seat, mates: min(jobSize, count-i+seat)})
+			slots = append(slots, slot{board: b, entry: entry, job: job, seat: seat, mates: min(jobSize, count-i+seat), slurm: jobs})
 		}
 	}
 	if len(slots) > most {

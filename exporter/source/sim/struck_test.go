@@ -22,6 +22,7 @@ type suffering struct {
 	xids, uncorrected, rows, celsius, margin, heldByHeat, busy, watts float64
 	action                                                            telemetry.RecoveryAction
 	pending                                                           bool
+	last                                                              time.Duration // XID, since noon
 }
 
 func suffer(t *testing.T, d source.Device) (s suffering) {
@@ -31,6 +32,10 @@ func suffer(t *testing.T, d source.Device) (s suffering) {
 		if action := telemetry.XIDAction(i); action != telemetry.XIDActionApplication {
 			s.xids += number(t, v)
 		}
+	}
+	for _, k := range x.XID.LastSeenTimestamp {
+		at := time.Duration(number(t, k.Value)) * time.Second
+		s.last = max(s.last, at-time.Duration(noon.Unix())*time.Second)
 	}
 	s.uncorrected = number(t, x.ECC.Errors[telemetry.ECCErrorTypeUncorrected])
 	s.rows = number(t, x.Repair.RowRemapRows[telemetry.ECCErrorTypeUncorrected])
@@ -63,6 +68,7 @@ func TestTroublesOfDevices(t *testing.T) {
 	for name, holds := range map[string]func(well, during, later, after suffering) bool{
 		"gpu-xid": func(well, during, later, after suffering) bool {
 			return during.xids == well.xids+1 && during.action == reset && later.xids == well.xids+6 && after.action != reset &&
+				during.last == working && later.last == working+5*time.Minute &&
 				after.xids == later.xids && after.uncorrected == well.uncorrected
 		},
 		"gpu-ecc": func(well, during, later, after suffering) bool {
@@ -130,8 +136,8 @@ func TestTroublesAreRemembered(t *testing.T) {
 	d := list(t, s)[0]
 	var joules, busy, celsius float64
 	asked := map[int64]Faults{1000: 1 << gpuHot, 1500: 1<<gpuIdle | 1<<gpuXID, 2000: 0, 2500: 1 << gpuECC, 2600: 0,
-		cycleTicks - 60: 1<<gpuIdle | 1<<gpuHot, cycleTicks + 1200: 0, 3 * cycleTicks: 1 << gpuIdle, 3*cycleTicks + 2000: 0}
-	for tick := int64(0); tick < 4*cycleTicks; tick++ {
+		cycleTicks - 60: 1<<gpuIdle | 1<<gpuHot, cycleTicks + 1200: 0, cycleTicks + 2000: 1 << gpuHot}
+	for tick := range int64(cycleTicks + 3000) {
 		if f, changes := asked[tick]; changes {
 			now = f
 		}
@@ -150,11 +156,19 @@ func TestTroublesAreRemembered(t *testing.T) {
 		celsius = now
 		joules += number(t, x.Power.Draw)
 		busy += number(t, x.Utilization.Utilization)
-		if tick%1234 == 0 {
+		if tick%4321 == 0 {
 			if again := read(t, list(t, s)[0]); !reflect.DeepEqual(again, x) {
 				t.Fatalf("at tick %d who opens it again sees\n%+v\nnot\n%+v", tick, again, x)
 			}
 		}
+	}
+	for _, tick := range []time.Duration{3*cycleTicks + 100, 9 * cycleTicks} { // nobody looked meanwhile
+		c.moveTo(tick * time.Second)
+		x := read(t, d)
+		if again := read(t, list(t, s)[0]); !reflect.DeepEqual(again, x) {
+			t.Errorf("at tick %d who opens it again sees\n%+v\nnot\n%+v", tick, again, x)
+		}
+		now = 0
 	}
 	if n := suffer(t, d); n.uncorrected < 2 || n.heldByHeat < 300 {
 		t.Errorf("%+v; want errors and heat", n)

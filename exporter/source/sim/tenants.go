@@ -7,11 +7,13 @@ import (
 	"sync"
 )
 
-// Tenant is a simulated pod and the board, or partition of one, that it holds.
+// Tenant is a simulated pod, or job of Slurm's, and the board, or partition of one, that it holds.
 type Tenant struct {
 	Device, Partition         string // UUIDs
 	Namespace, Pod, Container string
 	Kind, Name                string // of what made the pod
+	Job                       string // Slurm's number; there is no pod
+	User, Account, Queue      string // of the job; the queue is what Slurm calls a partition
 	PID                       int64  // of its program; 0 while it only loads its image
 }
 
@@ -80,6 +82,10 @@ func (d *device) tenants() []Tenant {
 // numbered, one after the other; those that serve belong to a deployment, and one of them has all
 // boards of its job. Nodes of different seeds have no pod in common, and share deployments.
 func (s slot) tenant(p *plan, cycle int64, job, part int) Tenant {
+	if s.slurm && !p.serving {
+		number := between(mix(s.seed, uint64(s.entry), uint64(s.job), uint64(part), 'j'), 10, 99)*1000 + cycle*20 + int64(job)
+		return Tenant{Job: fmt.Sprint(number), User: "ada", Account: "research", Queue: "gpu"}
+	}
 	one := Tenant{Namespace: "team-research", Kind: "Job", Container: "trainer"}
 	if p.serving {
 		seat := s.seat
