@@ -40,7 +40,7 @@ TESTFLAGS ?=
 BENCHFLAGS ?=
 ARGS ?=
 
-.PHONY: help generate check fmt vet lint test test-gpu e2e-kubernetes e2e-prometheus bench fuzz run build
+.PHONY: help generate check fmt vet lint test test-gpu e2e-kubernetes e2e-prometheus bench fuzz run demo build
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -65,8 +65,9 @@ lint: $(GOLANGCI) ## Run golangci-lint at its pinned version.
 	cd test/kubernetes && $(GOLANGCI) run
 	cd test/prometheus && $(GOLANGCI) run
 
-test: $(PROMTOOL) ## Run all tests with the race detector; needs no GPU.
-	GPUMETER_PROMTOOL=$(PROMTOOL) go test -race $(TESTFLAGS) ./...
+test: $(PROMTOOL) $(PROMETHEUS) $(ALERTMANAGER) $(PINT) ## Run all tests with the race detector; needs no GPU.
+	GPUMETER_PROMTOOL=$(PROMTOOL) GPUMETER_PROMETHEUS=$(PROMETHEUS) GPUMETER_ALERTMANAGER=$(ALERTMANAGER) GPUMETER_PINT=$(PINT) \
+		go test -race $(TESTFLAGS) ./...
 
 test-gpu: build ## On a machine with an NVIDIA GPU: compare every value with nvidia-smi, idle and under load.
 	GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" go test -tags gpu -count=1 -v -timeout 30m -run '^TestGPU$$' ./test/gpu
@@ -90,6 +91,10 @@ fuzz: ## Run each fuzz target with 5,000 inputs.
 
 run: build ## Build, and serve this machine, or a simulated node where it has no accelerator.
 	bin/gpumeter serve --simulate-if-none $(ARGS)
+
+demo: build $(PROMETHEUS) $(ALERTMANAGER) ## Simulate a cluster, with Prometheus, its rules, Alertmanager, and faults on request.
+	go build -o bin/demo ./test/demo
+	bin/demo --prometheus $(PROMETHEUS) --alertmanager $(ALERTMANAGER) $(ARGS)
 
 build: ## Build bin/gpumeter, stripped.
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/gpumeter ./exporter/cmd/gpumeter

@@ -1,0 +1,30 @@
+# What pint is told of the rules in rules/plain. Live it is given a Prometheus too.
+
+# A demo is minutes old: looking back over a week, as pint would, it would step over all there is.
+check "promql/series" {
+  lookbackRange = "10m"
+  lookbackStep  = "5s"
+}
+
+# The condition of an alert on a device stands in the rule before it, NAME:held, which is there while
+# it holds: the alert adds the owner and compares nothing, and that the rule comes and goes is meant.
+# What the rule itself reads is checked.
+rule {
+  match {
+    kind = "alerting"
+    name = "GPU.+|FleetECCErrorRate"
+  }
+  ignore {
+    name = "GPUIdleWaste"
+  }
+  disable = ["alerts/comparison", "promql/series"]
+}
+
+# Devices that nobody holds come and go; the rule says 0 when there are none.
+rule {
+  match {
+    kind = "recording"
+    name = "cluster:gpu_idle_devices:count"
+  }
+  disable = ["promql/series"]
+}
