@@ -148,3 +148,26 @@ func TestNeighbours(t *testing.T) {
 		}
 	}
 }
+
+// Where Slurm starts the trainings, all boards of one have its job and no pod; what serves are pods still.
+func TestSlurmsJobs(t *testing.T) {
+	_, r, tenants := startEngines(t, "h100x8,slurm", 1)
+	for _, d := range r.(*reader).devices {
+		d.(*device).now = func() time.Time { return noon.Add(working) }
+		read(t, d)
+	}
+	jobs, pods := map[string]int{}, map[string]int{}
+	for _, one := range tenants.List() {
+		if (one.Job == "") == (one.Pod == "") || (one.Job == "") != (one.Account == "" || one.User == "" || one.Queue == "") {
+			t.Errorf("%+v; want a job with its account, or a pod", one)
+		}
+		jobs[one.Job]++
+		pods[one.Namespace]++
+	}
+	if len(jobs) != 2 || jobs[""] != 4 || pods["team-serving"] != 4 || len(pods) != 2 {
+		t.Errorf("jobs %v, namespaces %v; want one job of four boards, and four that serve", jobs, pods)
+	}
+	if _, err := New(Config{Node: "slurm"}); err == nil || !strings.Contains(err.Error(), "has no board") {
+		t.Errorf("%v; want that it has no board", err)
+	}
+}
