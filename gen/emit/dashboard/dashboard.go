@@ -76,9 +76,7 @@ func (b builder) dashboard(d *resolve.Dashboard) (dashboard.Dashboard, error) {
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).Time("now-"+since, "now").Refresh("1m").
 		Link(dashboard.NewDashboardLinkBuilder("gpumeter").Type(dashboard.DashboardLinkTypeDashboards).
 			Tags([]string{tag}).AsDropdown(true).IncludeVars(true).KeepTime(true))
-	if err := b.variables(build, d); err != nil {
-		return dashboard.Dashboard{}, err
-	}
+	b.variables(build, d)
 	for _, a := range d.Annotations {
 		expr, err := b.expression(d, a.Expr)
 		if err != nil {

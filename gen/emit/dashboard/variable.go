@@ -11,13 +11,10 @@ import (
 )
 
 // variables adds the data source and what can be chosen; each narrows those after it.
-func (b builder) variables(build *dashboard.DashboardBuilder, d *resolve.Dashboard) error {
+func (b builder) variables(build *dashboard.DashboardBuilder, d *resolve.Dashboard) {
 	build.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
 	for i, v := range d.Variables {
-		query, err := b.values(v, d.Variables[:i])
-		if err != nil {
-			return err
-		}
+		query := b.values(v, d.Variables[:i])
 		build.WithVariable(dashboard.NewQueryVariableBuilder(v.Name).Label(v.Title).Description(v.Brief).
 			Datasource(source).Query(dashboard.StringOrMap{String: &query}).Definition(query).
 			Refresh(dashboard.VariableRefreshOnTimeRangeChanged).Sort(dashboard.VariableSortNaturalAsc).
@@ -28,11 +25,10 @@ func (b builder) variables(build *dashboard.DashboardBuilder, d *resolve.Dashboa
 				Value:    dashboard.StringOrArrayOfString{ArrayOfString: []string{"$__all"}},
 			}))
 	}
-	return nil
 }
 
 // values asks for the values of a label, among what is chosen in the variables before.
-func (b builder) values(v *resolve.Variable, before []*resolve.Variable) (string, error) {
+func (b builder) values(v *resolve.Variable, before []*resolve.Variable) string {
 	has := b.model.LabelsOf(v.From)
 	var matchers []string
 	if !strings.Contains(v.From, ":") {
@@ -47,7 +43,7 @@ func (b builder) values(v *resolve.Variable, before []*resolve.Variable) (string
 	if matchers != nil {
 		series += "{" + strings.Join(matchers, ",") + "}"
 	}
-	return fmt.Sprintf("label_values(%s, %s)", series, b.label(v.Label)), nil
+	return fmt.Sprintf("label_values(%s, %s)", series, b.label(v.Label))
 }
 
 // label is what a label is called where the clusters are told apart otherwise.
