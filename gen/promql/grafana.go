@@ -8,10 +8,10 @@ import (
 )
 
 // intervals are what Grafana puts into a range, and durations nobody writes that stand for them while
-// an expression is a tree.
+// an expression is a tree, as they are printed.
 var intervals = []struct{ word, stands string }{
-	{"[$__rate_interval", "[3y1w1d1h1m1s1ms"},
-	{"[$__range", "[3y1w1d1h1m1s2ms"},
+	{"[$__rate_interval", "[1103d1h1m1s1ms"},
+	{"[$__range", "[1103d1h1m1s2ms"},
 }
 
 // ParsePanel reads an expression of a dashboard, which may have Grafana's ranges.

@@ -66,8 +66,11 @@ func unitOfCall(n *parser.Call, of func(string) (string, bool)) (string, bool) {
 		}
 		return unit + "/s", ok
 	case name == "histogram_quantile":
-		unit, ok := unitOf(n.Args[1], of)
-		return strings.TrimSuffix(unit, "/s"), ok
+		uses := (&Expr{n.Args[1]}).Uses() // whatever is counted of its buckets
+		if len(uses) != 1 {
+			return "", false
+		}
+		return of(uses[0].Metric)
 	case name == "increase" || name == "delta" || strings.HasPrefix(name, "sort") || strings.HasPrefix(name, "label_") || strings.HasPrefix(name, "clamp"):
 		return unitOf(n.Args[0], of)
 	case strings.HasSuffix(name, "_over_time") && !strings.HasPrefix(name, "count") && !strings.HasPrefix(name, "sum") && !strings.Contains(name, "absent") && !strings.Contains(name, "present"):

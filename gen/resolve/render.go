@@ -28,22 +28,24 @@ type Text struct{ Name, Value string }
 
 // Put says what is put into rules.
 type Put struct {
-	Setting  func(*Setting) string                // in the place of a number or a text
-	For      func(*Setting) string                // the duration of an alert
-	Window   func(*Alert) (window, points string) // of an alert that holds its time itself: longer than that by a step, and its steps
-	Cluster  string                               // the name of the label cluster; empty: that
-	Matchers []*labels.Matcher                    // into every selector
-	Severity func(*Alert) string                  //
-	Runbook  func(*Alert) string                  // its address
-	Print    func(*promql.Expr) string            // an expression
+	Setting  func(*Setting) string                      // in the place of a number or a text
+	For      func(*Setting) string                      // the duration of an alert
+	Window   func(*Alert) (window, step, points string) // of an alert that holds its time itself: longer than that by a step, and its steps
+	Cluster  string                                     // the name of the label cluster; empty: that
+	Matchers []*labels.Matcher                          // into every selector
+	Severity func(*Alert) string                        //
+	Runbook  func(*Alert) string                        // its address
+	Print    func(*promql.Expr) string                  // an expression
 }
 
-// HoldStep is that at which it is looked whether an alert about a device has held.
-const HoldStep = 30 * time.Second
-
-// Window is the default of Put.
-func Window(held time.Duration) (window, points string) {
-	return model.Duration(held + HoldStep).String(), strconv.Itoa(int(held/HoldStep) + 1)
+// Window is the default of Put: it is looked each 30 s whether an alert has held its time. The steps lie
+// on the clock, so that an alert with no time to hold looks at a second that has just been.
+func Window(held time.Duration) (window, step, points string) {
+	every := 30 * time.Second
+	if held == 0 {
+		every = time.Second
+	}
+	return model.Duration(held + every).String(), model.Duration(every).String(), strconv.Itoa(int(held/every) + 1)
 }
 
 // Rules are those of a group, in their order: an alert about a device has a rule before it that holds
@@ -83,8 +85,7 @@ func (g *RuleGroup) Rules(f *RuleFile, put Put) ([]Rule, error) {
 		}
 		if a.Device() {
 			record := a.HeldAs()
-			window, points := put.Window(a)
-			held := e.Held(window, model.Duration(HoldStep).String(), points)
+			held := e.Held(put.Window(a))
 			if a.While != nil {
 				also, err := with(a.While)
 				if err != nil {
@@ -109,8 +110,8 @@ func (g *RuleGroup) Rules(f *RuleFile, put Put) ([]Rule, error) {
 		if len(a.Over) > 0 {
 			value, sign, limit, _ := e.Compared()
 			out = append(out, Rule{Record: a.ValueAs(), Expr: put.Print(value)})
-			window, points := put.Window(a)
-			if e, err = promql.HeldOver(a.ValueAs(), sign, limit, put.labels(a.Over), window, model.Duration(HoldStep).String(), points); err != nil {
+			window, step, points := put.Window(a)
+			if e, err = promql.HeldOver(a.ValueAs(), sign, limit, put.labels(a.Over), window, step, points); err != nil {
 				return nil, fmt.Errorf("%s: %w", a.Alert.Alert, err)
 			}
 			alert.For = ""

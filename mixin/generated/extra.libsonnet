@@ -52,7 +52,7 @@ function(config) [
     rules: [
       {
         record: 'gpu:gpu_missing:held',
-        expr: '  (\n      max by (%(clusterLabel)s, instance, gpu_uuid) (\n        gpu_state{gpu_state=~"missing|lost",%(gpumeterSelector)s}\n      )\n    ==\n      1\n  )\nand\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, instance, gpu_uuid) (\n              gpu_state{gpu_state=~"missing|lost",%(gpumeterSelector)s}\n            )\n          ==\n            1\n        )[%(gpuMissingForWindow)s:30s]\n      )\n    >=\n%(gpuMissingForPoints)s\n  )' % held(config),
+        expr: '  (\n      max by (%(clusterLabel)s, instance, gpu_uuid) (\n        gpu_state{gpu_state=~"missing|lost",%(gpumeterSelector)s}\n      )\n    ==\n      1\n  )\nand\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, instance, gpu_uuid) (\n              gpu_state{gpu_state=~"missing|lost",%(gpumeterSelector)s}\n            )\n          ==\n            1\n        )[%(gpuMissingForWindow)s:%(gpuMissingForStep)s]\n      )\n    >=\n%(gpuMissingForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPUMissing',
@@ -70,7 +70,7 @@ function(config) [
       },
       {
         record: 'gpu:gpu_recovery_needed:held',
-        expr: '  (\n      max by (%(clusterLabel)s, instance, gpu_uuid) (\n        gpu_recovery_action{gpu_recovery_action!="none",%(gpumeterSelector)s}\n      )\n    ==\n      1\n  )\nand\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, instance, gpu_uuid) (\n              gpu_recovery_action{gpu_recovery_action!="none",%(gpumeterSelector)s}\n            )\n          ==\n            1\n        )[%(recoveryForWindow)s:30s]\n      )\n    >=\n%(recoveryForPoints)s\n  )' % held(config),
+        expr: '  (\n      max by (%(clusterLabel)s, instance, gpu_uuid) (\n        gpu_recovery_action{gpu_recovery_action!="none",%(gpumeterSelector)s}\n      )\n    ==\n      1\n  )\nand\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, instance, gpu_uuid) (\n              gpu_recovery_action{gpu_recovery_action!="none",%(gpumeterSelector)s}\n            )\n          ==\n            1\n        )[%(recoveryForWindow)s:%(recoveryForStep)s]\n      )\n    >=\n%(recoveryForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPURecoveryNeeded',
@@ -88,7 +88,7 @@ function(config) [
       },
       {
         record: 'gpu:gpu_row_remap_failure:held',
-        expr: '  (max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_row_remap_failure{%(gpumeterSelector)s}) == 1)\nand\n  (\n      count_over_time(\n        (max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_row_remap_failure{%(gpumeterSelector)s}) == 1)[%(remapFailureForWindow)s:30s]\n      )\n    >=\n%(remapFailureForPoints)s\n  )' % held(config),
+        expr: '  (max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_row_remap_failure{%(gpumeterSelector)s}) == 1)\nand\n  (\n      count_over_time(\n        (max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_row_remap_failure{%(gpumeterSelector)s}) == 1)[%(remapFailureForWindow)s:%(remapFailureForStep)s]\n      )\n    >=\n%(remapFailureForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPURowRemapFailure',
@@ -106,7 +106,7 @@ function(config) [
       },
       {
         record: 'gpu:gpuxid_application:held',
-        expr: '  (\n      sum by (%(clusterLabel)s, instance, gpu_uuid) (\n        increase(gpu_xid_events_total{gpu_xid_action="application",%(gpumeterSelector)s}[15m])\n      )\n    >\n      0\n  )\nand\n  (\n      count_over_time(\n        (\n            sum by (%(clusterLabel)s, instance, gpu_uuid) (\n              increase(gpu_xid_events_total{gpu_xid_action="application",%(gpumeterSelector)s}[15m])\n            )\n          >\n            0\n        )[%(xidApplicationForWindow)s:30s]\n      )\n    >=\n%(xidApplicationForPoints)s\n  )' % held(config),
+        expr: '  (\n      sum by (%(clusterLabel)s, instance, gpu_uuid) (\n        increase(gpu_xid_events_total{gpu_xid_action="application",%(gpumeterSelector)s}[15m])\n      )\n    >\n      0\n  )\nand\n  (\n      count_over_time(\n        (\n            sum by (%(clusterLabel)s, instance, gpu_uuid) (\n              increase(gpu_xid_events_total{gpu_xid_action="application",%(gpumeterSelector)s}[15m])\n            )\n          >\n            0\n        )[%(xidApplicationForWindow)s:%(xidApplicationForStep)s]\n      )\n    >=\n%(xidApplicationForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPUXIDApplication',
@@ -137,7 +137,7 @@ function(config) [
       },
       {
         record: 'gpu:gpunv_link_errors:held',
-        expr: '  (gpu:gpu_link_recoveries:rate10m > %(linkErrorRate)s)\nand\n  (\n      count_over_time((gpu:gpu_link_recoveries:rate10m > %(linkErrorRate)s)[%(linkErrorForWindow)s:30s])\n    >=\n%(linkErrorForPoints)s\n  )' % held(config),
+        expr: '  (gpu:gpu_link_recoveries:rate10m > %(linkErrorRate)s)\nand\n  (\n      count_over_time(\n        (gpu:gpu_link_recoveries:rate10m > %(linkErrorRate)s)[%(linkErrorForWindow)s:%(linkErrorForStep)s]\n      )\n    >=\n%(linkErrorForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPUNVLinkErrors',
@@ -155,7 +155,7 @@ function(config) [
       },
       {
         record: 'gpu:gpunv_link_down:held',
-        expr: '  (gpu:gpu_link_up:ratio > 0 < 1)\nand\n  (\n    count_over_time((gpu:gpu_link_up:ratio > 0 < 1)[%(linkDownForWindow)s:30s]) >= %(linkDownForPoints)s\n  )' % held(config),
+        expr: '  (gpu:gpu_link_up:ratio > 0 < 1)\nand\n  (\n      count_over_time((gpu:gpu_link_up:ratio > 0 < 1)[%(linkDownForWindow)s:%(linkDownForStep)s])\n    >=\n%(linkDownForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPUNVLinkDown',

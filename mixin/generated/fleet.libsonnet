@@ -26,7 +26,7 @@ function(config) [
     rules: [
       {
         record: 'gpu:gpu_low_health_score:held',
-        expr: '  (\n      min by (%(clusterLabel)s, instance, gpu_uuid) (gpu_health_score_ratio{%(gpumeterSelector)s})\n    <\n%(healthScore)s\n  )\nand\n  (\n      count_over_time(\n        (\n            min by (%(clusterLabel)s, instance, gpu_uuid) (gpu_health_score_ratio{%(gpumeterSelector)s})\n          <\n%(healthScore)s\n        )[%(healthScoreForWindow)s:30s]\n      )\n    >=\n%(healthScoreForPoints)s\n  )' % held(config),
+        expr: '  (\n      min by (%(clusterLabel)s, instance, gpu_uuid) (gpu_health_score_ratio{%(gpumeterSelector)s})\n    <\n%(healthScore)s\n  )\nand\n  (\n      count_over_time(\n        (\n            min by (%(clusterLabel)s, instance, gpu_uuid) (gpu_health_score_ratio{%(gpumeterSelector)s})\n          <\n%(healthScore)s\n        )[%(healthScoreForWindow)s:%(healthScoreForStep)s]\n      )\n    >=\n%(healthScoreForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPULowHealthScore',
@@ -44,7 +44,7 @@ function(config) [
       },
       {
         record: 'gpu:fleet_ecc_error_rate:held',
-        expr: '  (\n      sum by (%(clusterLabel)s, instance, gpu_uuid) (\n        increase(gpu_ecc_errors_total{gpu_ecc_error_type="corrected",%(gpumeterSelector)s}[1h])\n      )\n    >\n%(eccCorrectedPerHour)s\n  )\nand\n  (\n      count_over_time(\n        (\n            sum by (%(clusterLabel)s, instance, gpu_uuid) (\n              increase(gpu_ecc_errors_total{gpu_ecc_error_type="corrected",%(gpumeterSelector)s}[1h])\n            )\n          >\n%(eccCorrectedPerHour)s\n        )[%(eccCorrectedForWindow)s:30s]\n      )\n    >=\n%(eccCorrectedForPoints)s\n  )' % held(config),
+        expr: '  (\n      sum by (%(clusterLabel)s, instance, gpu_uuid) (\n        increase(gpu_ecc_errors_total{gpu_ecc_error_type="corrected",%(gpumeterSelector)s}[1h])\n      )\n    >\n%(eccCorrectedPerHour)s\n  )\nand\n  (\n      count_over_time(\n        (\n            sum by (%(clusterLabel)s, instance, gpu_uuid) (\n              increase(gpu_ecc_errors_total{gpu_ecc_error_type="corrected",%(gpumeterSelector)s}[1h])\n            )\n          >\n%(eccCorrectedPerHour)s\n        )[%(eccCorrectedForWindow)s:%(eccCorrectedForStep)s]\n      )\n    >=\n%(eccCorrectedForPoints)s\n  )' % held(config),
       },
       {
         alert: 'FleetECCErrorRate',

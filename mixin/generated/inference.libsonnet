@@ -12,7 +12,7 @@ function(config) [
       },
       {
         alert: 'InferenceHighTTFT',
-        expr: '    engine:inference_high_ttft:value > %(firstTokenSeconds)s\n  unless\n      min_over_time(engine:inference_high_ttft:value[%(firstTokenForWindow)s:30s])\n    <=\n%(firstTokenSeconds)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_high_ttft:value\n            )\n          >\n%(firstTokenSeconds)s\n        )[%(firstTokenForWindow)s:30s]\n      )\n    >=\n%(firstTokenForPoints)s\n  )' % held(config),
+        expr: '    engine:inference_high_ttft:value > %(firstTokenSeconds)s\n  unless\n      min_over_time(engine:inference_high_ttft:value[%(firstTokenForWindow)s:%(firstTokenForStep)s])\n    <=\n%(firstTokenSeconds)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_high_ttft:value\n            )\n          >\n%(firstTokenSeconds)s\n        )[%(firstTokenForWindow)s:%(firstTokenForStep)s]\n      )\n    >=\n%(firstTokenForPoints)s\n  )' % held(config),
         labels: {
           severity: config.severities.InferenceHighTTFT,
           namespace: '{{ $labels.k8s_namespace_name }}',
@@ -30,7 +30,7 @@ function(config) [
       },
       {
         alert: 'InferenceHighLatency',
-        expr: '    engine:inference_high_latency:value > %(requestSeconds)s\n  unless\n    min_over_time(engine:inference_high_latency:value[%(requestForWindow)s:30s]) <= %(requestSeconds)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_high_latency:value\n            )\n          >\n%(requestSeconds)s\n        )[%(requestForWindow)s:30s]\n      )\n    >=\n%(requestForPoints)s\n  )' % held(config),
+        expr: '    engine:inference_high_latency:value > %(requestSeconds)s\n  unless\n      min_over_time(engine:inference_high_latency:value[%(requestForWindow)s:%(requestForStep)s])\n    <=\n%(requestSeconds)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_high_latency:value\n            )\n          >\n%(requestSeconds)s\n        )[%(requestForWindow)s:%(requestForStep)s]\n      )\n    >=\n%(requestForPoints)s\n  )' % held(config),
         labels: {
           severity: config.severities.InferenceHighLatency,
           namespace: '{{ $labels.k8s_namespace_name }}',
@@ -53,7 +53,7 @@ function(config) [
       },
       {
         alert: 'InferenceKVCachePressure',
-        expr: '    engine:inference_kv_cache_pressure:value > %(cacheRatio)s\n  unless\n    min_over_time(engine:inference_kv_cache_pressure:value[%(cacheForWindow)s:30s]) <= %(cacheRatio)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_kv_cache_pressure:value\n            )\n          >\n%(cacheRatio)s\n        )[%(cacheForWindow)s:30s]\n      )\n    >=\n%(cacheForPoints)s\n  )' % held(config),
+        expr: '    engine:inference_kv_cache_pressure:value > %(cacheRatio)s\n  unless\n      min_over_time(engine:inference_kv_cache_pressure:value[%(cacheForWindow)s:%(cacheForStep)s])\n    <=\n%(cacheRatio)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_kv_cache_pressure:value\n            )\n          >\n%(cacheRatio)s\n        )[%(cacheForWindow)s:%(cacheForStep)s]\n      )\n    >=\n%(cacheForPoints)s\n  )' % held(config),
         labels: {
           severity: config.severities.InferenceKVCachePressure,
           namespace: '{{ $labels.k8s_namespace_name }}',
@@ -71,7 +71,7 @@ function(config) [
       },
       {
         alert: 'InferenceQueueSaturation',
-        expr: '    engine:inference_queue_saturation:value > %(queueRequests)s\n  unless\n    min_over_time(engine:inference_queue_saturation:value[%(queueForWindow)s:30s]) <= %(queueRequests)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_queue_saturation:value\n            )\n          >\n%(queueRequests)s\n        )[%(queueForWindow)s:30s]\n      )\n    >=\n%(queueForPoints)s\n  )' % held(config),
+        expr: '    engine:inference_queue_saturation:value > %(queueRequests)s\n  unless\n      min_over_time(engine:inference_queue_saturation:value[%(queueForWindow)s:%(queueForStep)s])\n    <=\n%(queueRequests)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_queue_saturation:value\n            )\n          >\n%(queueRequests)s\n        )[%(queueForWindow)s:%(queueForStep)s]\n      )\n    >=\n%(queueForPoints)s\n  )' % held(config),
         labels: {
           severity: config.severities.InferenceQueueSaturation,
           namespace: '{{ $labels.k8s_namespace_name }}',
@@ -108,7 +108,7 @@ function(config) [
       },
       {
         alert: 'InferenceHighErrorRate',
-        expr: '    engine:inference_high_error_rate:value > %(errorRatio)s\n  unless\n    min_over_time(engine:inference_high_error_rate:value[%(errorForWindow)s:30s]) <= %(errorRatio)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_high_error_rate:value\n            )\n          >\n%(errorRatio)s\n        )[%(errorForWindow)s:30s]\n      )\n    >=\n%(errorForPoints)s\n  )' % held(config),
+        expr: '    engine:inference_high_error_rate:value > %(errorRatio)s\n  unless\n      min_over_time(engine:inference_high_error_rate:value[%(errorForWindow)s:%(errorForStep)s])\n    <=\n%(errorRatio)s\nand on (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model)\n  (\n      count_over_time(\n        (\n            max by (%(clusterLabel)s, k8s_namespace_name, inference_engine, inference_model) (\n              engine:inference_high_error_rate:value\n            )\n          >\n%(errorRatio)s\n        )[%(errorForWindow)s:%(errorForStep)s]\n      )\n    >=\n%(errorForPoints)s\n  )' % held(config),
         labels: {
           severity: config.severities.InferenceHighErrorRate,
           namespace: '{{ $labels.k8s_namespace_name }}',

@@ -12,7 +12,7 @@ function(config) [
       },
       {
         record: 'gpu:gpu_temperature_warning:held',
-        expr: '  (gpu:gpu_temperature_left:celsius < %(temperatureWarningMargin)s)\nand\n  (\n      count_over_time(\n        (gpu:gpu_temperature_left:celsius < %(temperatureWarningMargin)s)[%(temperatureWarningForWindow)s:30s]\n      )\n    >=\n%(temperatureWarningForPoints)s\n  )' % held(config),
+        expr: '  (gpu:gpu_temperature_left:celsius < %(temperatureWarningMargin)s)\nand\n  (\n      count_over_time(\n        (gpu:gpu_temperature_left:celsius < %(temperatureWarningMargin)s)[%(temperatureWarningForWindow)s:%(temperatureWarningForStep)s]\n      )\n    >=\n%(temperatureWarningForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPUTemperatureWarning',
@@ -30,7 +30,7 @@ function(config) [
       },
       {
         record: 'gpu:gpu_temperature_critical:held',
-        expr: '  (gpu:gpu_temperature_left:celsius <= %(temperatureCriticalMargin)s)\nand\n  (\n      count_over_time(\n        (gpu:gpu_temperature_left:celsius <= %(temperatureCriticalMargin)s)[%(temperatureCriticalForWindow)s:30s]\n      )\n    >=\n%(temperatureCriticalForPoints)s\n  )' % held(config),
+        expr: '  (gpu:gpu_temperature_left:celsius <= %(temperatureCriticalMargin)s)\nand\n  (\n      count_over_time(\n        (gpu:gpu_temperature_left:celsius <= %(temperatureCriticalMargin)s)[%(temperatureCriticalForWindow)s:%(temperatureCriticalForStep)s]\n      )\n    >=\n%(temperatureCriticalForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPUTemperatureCritical',
@@ -57,7 +57,7 @@ function(config) [
       },
       {
         alert: 'GPUIdleWaste',
-        expr: '    workload:gpu_idle_waste:value < %(idleBusyRatio)s\n  unless\n    max_over_time(workload:gpu_idle_waste:value[%(idleForWindow)s:30s]) >= %(idleBusyRatio)s\nand on (%(clusterLabel)s, instance, gpu_uuid, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, slurm_user)\n  (\n      count_over_time(\n        (\n            min by (%(clusterLabel)s, instance, gpu_uuid, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, slurm_user) (\n              workload:gpu_idle_waste:value\n            )\n          <\n%(idleBusyRatio)s\n        )[%(idleForWindow)s:30s]\n      )\n    >=\n%(idleForPoints)s\n  )' % held(config),
+        expr: '    workload:gpu_idle_waste:value < %(idleBusyRatio)s\n  unless\n    max_over_time(workload:gpu_idle_waste:value[%(idleForWindow)s:%(idleForStep)s]) >= %(idleBusyRatio)s\nand on (%(clusterLabel)s, instance, gpu_uuid, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, slurm_user)\n  (\n      count_over_time(\n        (\n            min by (%(clusterLabel)s, instance, gpu_uuid, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, slurm_user) (\n              workload:gpu_idle_waste:value\n            )\n          <\n%(idleBusyRatio)s\n        )[%(idleForWindow)s:%(idleForStep)s]\n      )\n    >=\n%(idleForPoints)s\n  )' % held(config),
         labels: {
           severity: config.severities.GPUIdleWaste,
           namespace: '{{ $labels.k8s_namespace_name }}',
@@ -76,7 +76,7 @@ function(config) [
     rules: [
       {
         record: 'gpu:gpu_memory_pressure:held',
-        expr: '  (\n      (\n            max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_memory_usage_bytes{%(gpumeterSelector)s})\n          / on (%(clusterLabel)s, instance, gpu_uuid)\n            max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_memory_limit_bytes{%(gpumeterSelector)s})\n        >\n%(memoryPressureRatio)s\n      )\n    and\n      (\n          count_over_time(\n            (\n                  max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_memory_usage_bytes{%(gpumeterSelector)s})\n                / on (%(clusterLabel)s, instance, gpu_uuid)\n                  max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_memory_limit_bytes{%(gpumeterSelector)s})\n              >\n%(memoryPressureRatio)s\n            )[%(memoryPressureForWindow)s:30s]\n          )\n        >=\n%(memoryPressureForPoints)s\n      )\n  )\nand on (%(clusterLabel)s, instance, gpu_uuid)\n  (\n        sum by (%(clusterLabel)s, instance, gpu_uuid) (\n          increase(gpu_xid_events_total{gpu_xid_action="application",%(gpumeterSelector)s}[10m])\n        )\n      >\n        0\n    or\n        max by (%(clusterLabel)s, instance, gpu_uuid) (\n            max_over_time(gpu_owner_info{gpu_partition_uuid="",%(gpumeterSelector)s}[10m])\n          * on (%(clusterLabel)s, k8s_namespace_name, k8s_pod_name) group_left ()\n            sum by (%(clusterLabel)s, k8s_namespace_name, k8s_pod_name) (\n              increase(inference_preemptions_total{%(gpumeterSelector)s,k8s_pod_name!=""}[10m])\n            )\n        )\n      >\n        0\n  )' % held(config),
+        expr: '  (\n      (\n            max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_memory_usage_bytes{%(gpumeterSelector)s})\n          / on (%(clusterLabel)s, instance, gpu_uuid)\n            max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_memory_limit_bytes{%(gpumeterSelector)s})\n        >\n%(memoryPressureRatio)s\n      )\n    and\n      (\n          count_over_time(\n            (\n                  max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_memory_usage_bytes{%(gpumeterSelector)s})\n                / on (%(clusterLabel)s, instance, gpu_uuid)\n                  max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_memory_limit_bytes{%(gpumeterSelector)s})\n              >\n%(memoryPressureRatio)s\n            )[%(memoryPressureForWindow)s:%(memoryPressureForStep)s]\n          )\n        >=\n%(memoryPressureForPoints)s\n      )\n  )\nand on (%(clusterLabel)s, instance, gpu_uuid)\n  (\n        sum by (%(clusterLabel)s, instance, gpu_uuid) (\n          increase(gpu_xid_events_total{gpu_xid_action="application",%(gpumeterSelector)s}[10m])\n        )\n      >\n        0\n    or\n        max by (%(clusterLabel)s, instance, gpu_uuid) (\n            max_over_time(gpu_owner_info{gpu_partition_uuid="",%(gpumeterSelector)s}[10m])\n          * on (%(clusterLabel)s, k8s_namespace_name, k8s_pod_name) group_left ()\n            sum by (%(clusterLabel)s, k8s_namespace_name, k8s_pod_name) (\n              increase(inference_preemptions_total{%(gpumeterSelector)s,k8s_pod_name!=""}[10m])\n            )\n        )\n      >\n        0\n  )' % held(config),
       },
       {
         alert: 'GPUMemoryPressure',
@@ -99,7 +99,7 @@ function(config) [
     rules: [
       {
         record: 'gpu:gpuecc_uncorrectable_errors:held',
-        expr: '  (\n      sum by (%(clusterLabel)s, instance, gpu_uuid) (\n        increase(gpu_ecc_errors_total{gpu_ecc_error_type="uncorrected",%(gpumeterSelector)s}[15m])\n      )\n    >\n      0\n  )\nand\n  (\n      count_over_time(\n        (\n            sum by (%(clusterLabel)s, instance, gpu_uuid) (\n              increase(gpu_ecc_errors_total{gpu_ecc_error_type="uncorrected",%(gpumeterSelector)s}[15m])\n            )\n          >\n            0\n        )[%(eccUncorrectedForWindow)s:30s]\n      )\n    >=\n%(eccUncorrectedForPoints)s\n  )' % held(config),
+        expr: '  (\n      sum by (%(clusterLabel)s, instance, gpu_uuid) (\n        increase(gpu_ecc_errors_total{gpu_ecc_error_type="uncorrected",%(gpumeterSelector)s}[15m])\n      )\n    >\n      0\n  )\nand\n  (\n      count_over_time(\n        (\n            sum by (%(clusterLabel)s, instance, gpu_uuid) (\n              increase(gpu_ecc_errors_total{gpu_ecc_error_type="uncorrected",%(gpumeterSelector)s}[15m])\n            )\n          >\n            0\n        )[%(eccUncorrectedForWindow)s:%(eccUncorrectedForStep)s]\n      )\n    >=\n%(eccUncorrectedForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPUECCUncorrectableErrors',
@@ -117,7 +117,7 @@ function(config) [
       },
       {
         record: 'gpu:gpuxid_errors:held',
-        expr: '  (\n      sum by (%(clusterLabel)s, instance, gpu_uuid) (\n        increase(gpu_xid_events_total{gpu_xid_action=~"%(xidActions)s",%(gpumeterSelector)s}[15m])\n      )\n    >\n      0\n  )\nand\n  (\n      count_over_time(\n        (\n            sum by (%(clusterLabel)s, instance, gpu_uuid) (\n              increase(gpu_xid_events_total{gpu_xid_action=~"%(xidActions)s",%(gpumeterSelector)s}[15m])\n            )\n          >\n            0\n        )[%(xidForWindow)s:30s]\n      )\n    >=\n%(xidForPoints)s\n  )' % held(config),
+        expr: '  (\n      sum by (%(clusterLabel)s, instance, gpu_uuid) (\n        increase(gpu_xid_events_total{gpu_xid_action=~"%(xidActions)s",%(gpumeterSelector)s}[15m])\n      )\n    >\n      0\n  )\nand\n  (\n      count_over_time(\n        (\n            sum by (%(clusterLabel)s, instance, gpu_uuid) (\n              increase(gpu_xid_events_total{gpu_xid_action=~"%(xidActions)s",%(gpumeterSelector)s}[15m])\n            )\n          >\n            0\n        )[%(xidForWindow)s:%(xidForStep)s]\n      )\n    >=\n%(xidForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPUXIDErrors',
@@ -135,7 +135,7 @@ function(config) [
       },
       {
         record: 'gpu:gpu_throttling:held',
-        expr: '  (\n        max by (%(clusterLabel)s, instance, gpu_uuid) (\n          rate(\n            gpu_throttle_time_seconds_total{gpu_throttle_cause=~"%(throttlingCauses)s",%(gpumeterSelector)s}[5m]\n          )\n        )\n      >\n%(throttlingRatio)s\n    or\n        max by (%(clusterLabel)s, instance, gpu_uuid) (\n          avg_over_time(\n            gpu_throttle_reason{gpu_throttle_cause=~"%(throttlingCauses)s",%(gpumeterSelector)s}[5m]\n          )\n        )\n      >\n%(throttlingRatio)s\n  )\nand\n  (\n      count_over_time(\n        (\n              max by (%(clusterLabel)s, instance, gpu_uuid) (\n                rate(\n                  gpu_throttle_time_seconds_total{gpu_throttle_cause=~"%(throttlingCauses)s",%(gpumeterSelector)s}[5m]\n                )\n              )\n            >\n%(throttlingRatio)s\n          or\n              max by (%(clusterLabel)s, instance, gpu_uuid) (\n                avg_over_time(\n                  gpu_throttle_reason{gpu_throttle_cause=~"%(throttlingCauses)s",%(gpumeterSelector)s}[5m]\n                )\n              )\n            >\n%(throttlingRatio)s\n        )[%(throttlingForWindow)s:30s]\n      )\n    >=\n%(throttlingForPoints)s\n  )' % held(config),
+        expr: '  (\n        max by (%(clusterLabel)s, instance, gpu_uuid) (\n          rate(\n            gpu_throttle_time_seconds_total{gpu_throttle_cause=~"%(throttlingCauses)s",%(gpumeterSelector)s}[5m]\n          )\n        )\n      >\n%(throttlingRatio)s\n    or\n        max by (%(clusterLabel)s, instance, gpu_uuid) (\n          avg_over_time(\n            gpu_throttle_reason{gpu_throttle_cause=~"%(throttlingCauses)s",%(gpumeterSelector)s}[5m]\n          )\n        )\n      >\n%(throttlingRatio)s\n  )\nand\n  (\n      count_over_time(\n        (\n              max by (%(clusterLabel)s, instance, gpu_uuid) (\n                rate(\n                  gpu_throttle_time_seconds_total{gpu_throttle_cause=~"%(throttlingCauses)s",%(gpumeterSelector)s}[5m]\n                )\n              )\n            >\n%(throttlingRatio)s\n          or\n              max by (%(clusterLabel)s, instance, gpu_uuid) (\n                avg_over_time(\n                  gpu_throttle_reason{gpu_throttle_cause=~"%(throttlingCauses)s",%(gpumeterSelector)s}[5m]\n                )\n              )\n            >\n%(throttlingRatio)s\n        )[%(throttlingForWindow)s:%(throttlingForStep)s]\n      )\n    >=\n%(throttlingForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPUThrottling',
@@ -153,7 +153,7 @@ function(config) [
       },
       {
         record: 'gpu:gpupc_ie_replays:held',
-        expr: '  (\n      sum by (%(clusterLabel)s, instance, gpu_uuid) (\n        rate(\n          gpu_link_errors_total{gpu_link_error_type="replay",gpu_link_type="pcie",%(gpumeterSelector)s}[15m]\n        )\n      )\n    >\n%(pcieReplayRate)s\n  )\nand\n  (\n      count_over_time(\n        (\n            sum by (%(clusterLabel)s, instance, gpu_uuid) (\n              rate(\n                gpu_link_errors_total{gpu_link_error_type="replay",gpu_link_type="pcie",%(gpumeterSelector)s}[15m]\n              )\n            )\n          >\n%(pcieReplayRate)s\n        )[%(pcieReplayForWindow)s:30s]\n      )\n    >=\n%(pcieReplayForPoints)s\n  )' % held(config),
+        expr: '  (\n      sum by (%(clusterLabel)s, instance, gpu_uuid) (\n        rate(\n          gpu_link_errors_total{gpu_link_error_type="replay",gpu_link_type="pcie",%(gpumeterSelector)s}[15m]\n        )\n      )\n    >\n%(pcieReplayRate)s\n  )\nand\n  (\n      count_over_time(\n        (\n            sum by (%(clusterLabel)s, instance, gpu_uuid) (\n              rate(\n                gpu_link_errors_total{gpu_link_error_type="replay",gpu_link_type="pcie",%(gpumeterSelector)s}[15m]\n              )\n            )\n          >\n%(pcieReplayRate)s\n        )[%(pcieReplayForWindow)s:%(pcieReplayForStep)s]\n      )\n    >=\n%(pcieReplayForPoints)s\n  )' % held(config),
       },
       {
         alert: 'GPUPCIeReplays',

@@ -1,6 +1,5 @@
 // For how long an alert about a device must have been true: each duration of the configuration as a
 // window that is longer by the step at which it is looked, and as the number of those steps.
-local step = 30;
 local units = { s: 1, m: 60, h: 3600, d: 86400, w: 604800, y: 31536000 };
 
 // seconds of a duration as Prometheus writes it.
@@ -24,8 +23,10 @@ local duration(n) =
 function(config) config {
   [key + suffix]:
     local n = seconds(config[key]);
-    if suffix == 'Window' then duration(n + step) else '%d' % (std.floor(n / step) + 1)
+    // The steps lie on the clock: with no time to hold, a second that has just been is looked at.
+    local step = if n == 0 then 1 else 30;
+    if suffix == 'Window' then duration(n + step) else if suffix == 'Step' then duration(step) else '%d' % (std.floor(n / step) + 1)
   for key in std.objectFields(config)
   if std.endsWith(key, 'For')
-  for suffix in ['Window', 'Points']
+  for suffix in ['Window', 'Step', 'Points']
 }

@@ -29,6 +29,7 @@ const tag = "gpumeter"
 
 // builder makes dashboards of one model, with what is put into their expressions.
 type builder struct {
+	dir     string
 	model   *resolve.Model
 	job     *labels.Matcher // into the selectors of metrics
 	cluster string          // the label that tells clusters apart
@@ -36,9 +37,9 @@ type builder struct {
 
 func run(m *resolve.Model) ([]emit.File, error) {
 	var files []emit.File
-	for dir, b := range map[string]builder{
-		"dashboards/":                 {model: m, job: labels.MustNewMatcher(labels.MatchEqual, "job", "gpumeter"), cluster: "cluster"},
-		"mixin/generated/dashboards/": {model: m, job: labels.MustNewMatcher(labels.MatchEqual, "gpumeterSelector", ""), cluster: "clusterLabel__"},
+	for _, b := range []builder{
+		{dir: "dashboards/", model: m, job: labels.MustNewMatcher(labels.MatchEqual, "job", "gpumeter"), cluster: "cluster"},
+		{dir: "mixin/generated/dashboards/", model: m, job: labels.MustNewMatcher(labels.MatchEqual, "gpumeterSelector", ""), cluster: "clusterLabel__"},
 	} {
 		for _, d := range m.Dashboards {
 			out, err := b.dashboard(d)
@@ -49,7 +50,7 @@ func run(m *resolve.Model) ([]emit.File, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", d.Dashboard.Dashboard, err)
 			}
-			files = append(files, emit.File{Path: dir + "gpumeter-" + d.Dashboard.Dashboard + ".json", Data: data})
+			files = append(files, emit.File{Path: b.dir + "gpumeter-" + d.Dashboard.Dashboard + ".json", Data: data})
 		}
 	}
 	return files, nil

@@ -73,8 +73,8 @@ func group(b *bytes.Buffer, f *resolve.RuleFile, g *resolve.RuleGroup) error {
 	rules, err := g.Rules(f, resolve.Put{
 		Setting: func(s *resolve.Setting) string { return "%(" + s.Name + ")s" },
 		For:     func(s *resolve.Setting) string { return "%(" + s.Name + ")s" },
-		Window: func(a *resolve.Alert) (string, string) {
-			return "%(" + a.For.Name + "Window)s", "%(" + a.For.Name + "Points)s"
+		Window: func(a *resolve.Alert) (window, step, points string) {
+			return "%(" + a.For.Name + "Window)s", "%(" + a.For.Name + "Step)s", "%(" + a.For.Name + "Points)s"
 		},
 		Cluster:  cluster,
 		Matchers: []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, selector, "")},

@@ -30,7 +30,7 @@ func Defaults() resolve.Put {
 	return resolve.Put{
 		Setting:  (*resolve.Setting).Value,
 		For:      (*resolve.Setting).Value,
-		Window:   func(a *resolve.Alert) (string, string) { return resolve.Window(a.Held()) },
+		Window:   func(a *resolve.Alert) (window, step, points string) { return resolve.Window(a.Held()) },
 		Matchers: []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, "job", "gpumeter")},
 		Severity: func(a *resolve.Alert) string { return a.Severity },
 		Runbook:  func(a *resolve.Alert) string { return Runbooks + strings.ToLower(a.Alert.Alert) },
