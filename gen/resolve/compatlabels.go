@@ -93,7 +93,7 @@ func (d *dialect) devices(g *RuleGroup) {
 	var owners []string
 	for _, x := range d.replace {
 		for _, name := range []string{x.ours, x.after} {
-			if ownerHas(name) && !infoHas(name) {
+			if ownerHas(name) && !infoHas(name) && name != "gpu_partition_uuid" { // that says which of the device's owners it is
 				owners = append(owners, name)
 			}
 		}

@@ -30,13 +30,14 @@ func (r *resolver) compatRules(c *Compat) {
 		for _, s := range c.Sections {
 			d.labels(s.Answers, d.name)
 		}
-		d.devices(d.group("labels"))
-		numbers := d.group("numbers")
+		group := &RuleGroup{RuleGroup: schema.RuleGroup{Pos: d.rules.Pos, Name: d.file.Object}} // one: what follows reads the labels
+		d.file.Groups = append(d.file.Groups, group)
+		d.devices(group)
 		for _, s := range c.Sections {
 			for _, a := range s.Answers {
 				for _, f := range a.There {
 					if f.Dialect == d.name {
-						d.number(numbers, s, a, f)
+						d.number(group, s, a, f)
 					}
 				}
 			}
@@ -92,12 +93,6 @@ func (d *dialect) word(sep string) string {
 		return d.System
 	}
 	return d.System + sep + d.name
-}
-
-func (d *dialect) group(name string) *RuleGroup {
-	g := &RuleGroup{RuleGroup: schema.RuleGroup{Pos: d.rules.Pos, Name: d.file.Object + "-" + name}}
-	d.file.Groups = append(d.file.Groups, g)
-	return g
 }
 
 // number makes the rule for one name of theirs, or says why there is none.
