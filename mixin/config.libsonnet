@@ -14,6 +14,13 @@ local settings = import 'generated/config.libsonnet';
     // Which other exporters' names are given from ours: 'dcgm-4.8', 'dcgm-4.9', 'l9gpu', 'l9gpu-gen_ai'.
     compat: [],
 
+    // What the titles of dashboards begin with, and by which tags they find each other.
+    dashboardNamePrefix: 'gpumeter / ',
+    dashboardTags: ['gpumeter'],
+
+    // Whether dashboards let one choose a cluster.
+    showMultiCluster: true,
+
     // Where the runbook of an alert is, by its name in lower case.
     runbookURLPattern: 'https://github.com/gpumeter/gpumeter/blob/main/spec/reference/rules.md#%s',
   },

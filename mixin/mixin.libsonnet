@@ -1,4 +1,4 @@
-// gpumeter's alerts and recording rules as a monitoring mixin.
+// gpumeter's alerts, recording rules and dashboards as a monitoring mixin.
 local known = (import 'config.libsonnet')._config;
 local objects = {
   infrastructure: import 'generated/infrastructure.libsonnet',
@@ -11,6 +11,9 @@ local objects = {
   'compat-l9gpu': import 'generated/compat-l9gpu.libsonnet',
   'compat-l9gpu-gen_ai': import 'generated/compat-l9gpu-gen_ai.libsonnet',
 };
+
+local dashboards = import 'generated/dashboards.libsonnet';
+local dashboard = import 'lib/dashboard.libsonnet';
 
 (import 'config.libsonnet') + {
   local checked =
@@ -31,5 +34,5 @@ local objects = {
   prometheusRules+:: {
     groups+: std.flattenArrays([$.gpumeterRules['gpumeter-' + name].groups for name in ['recording'] + ['compat-' + name for name in $._config.compat]]),
   },
-  grafanaDashboards+:: {},
+  grafanaDashboards+:: { [name]: dashboard(checked, dashboards[name]) for name in std.objectFields(dashboards) },
 }

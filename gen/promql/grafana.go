@@ -24,7 +24,7 @@ func ParsePanel(text string) (*Expr, error) {
 
 // Panel prints an expression as Grafana takes it.
 func (e *Expr) Panel() string {
-	text := e.Pretty()
+	text := e.String() // on one line: where it is broken would depend on how long the names of labels are
 	for _, i := range intervals {
 		text = strings.ReplaceAll(text, i.stands, i.word)
 	}

@@ -111,6 +111,58 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// So do dashboards; and job, cluster, titles and tags are put into them.
+func TestDashboards(t *testing.T) {
+	render := func(config string) (all map[string]any) {
+		t.Helper()
+		out, err := evaluate(`((import 'mixin.libsonnet') + { _config+:: {` + config + `} }).grafanaDashboards`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(out), &all); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	want := map[string]any{}
+	files, err := filepath.Glob("../../dashboards/*.json")
+	if err != nil || files == nil {
+		t.Fatalf("no dashboards: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var one any
+		if err := json.Unmarshal(text, &one); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		want[filepath.Base(file)] = one
+	}
+	if diff := cmp.Diff(want, render(``)); diff != "" {
+		t.Errorf("not as in dashboards/ (-want +got):\n%s", diff)
+	}
+	for name, board := range render(`gpumeterSelector: 'job=~"gpu.*",env="prod"', clusterLabel: 'zone', dashboardNamePrefix: 'ML / ', dashboardTags: ['ml'], showMultiCluster: false`) {
+		var text strings.Builder
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(board); err != nil {
+			t.Fatal(err)
+		}
+		for _, left := range []string{"cluster=~", `job=\"gpumeter\"`, "gpumeterSelector", "clusterLabel", `["gpumeter"]`} {
+			if strings.Contains(text.String(), left) {
+				t.Errorf("%s still has %s", name, left)
+			}
+		}
+		for _, put := range []string{`zone=~\"$cluster\"`, `"title":"ML / `, `"tags":["ml"]`, `"hide":2`} {
+			if !strings.Contains(text.String(), put) {
+				t.Errorf("%s has no %s", name, put)
+			}
+		}
+	}
+}
+
 // What is set is put in everywhere.
 func TestConfig(t *testing.T) {
 	g := render(t, `((import 'mixin.libsonnet') + { _config+:: {

@@ -20,7 +20,7 @@ import (
 var Emitter = emit.Emitter{
 	Name: "dashboard",
 	Doc:  "Grafana dashboards",
-	Owns: []string{"dashboards/*.json", "mixin/generated/dashboards/*.json"},
+	Owns: []string{"dashboards/*.json", "mixin/generated/dashboards/*.json", "mixin/generated/dashboards.libsonnet"},
 	Run:  run,
 }
 
@@ -30,6 +30,7 @@ const tag = "gpumeter"
 // builder makes dashboards of one model, with what is put into their expressions.
 type builder struct {
 	dir     string
+	prefix  string // of titles
 	model   *resolve.Model
 	job     *labels.Matcher // into the selectors of metrics
 	cluster string          // the label that tells clusters apart
@@ -38,7 +39,7 @@ type builder struct {
 func run(m *resolve.Model) ([]emit.File, error) {
 	var files []emit.File
 	for _, b := range []builder{
-		{dir: "dashboards/", model: m, job: labels.MustNewMatcher(labels.MatchEqual, "job", "gpumeter"), cluster: "cluster"},
+		{dir: "dashboards/", prefix: "gpumeter / ", model: m, job: labels.MustNewMatcher(labels.MatchEqual, "job", "gpumeter"), cluster: "cluster"},
 		{dir: "mixin/generated/dashboards/", model: m, job: labels.MustNewMatcher(labels.MatchEqual, "gpumeterSelector", ""), cluster: "clusterLabel__"},
 	} {
 		for _, d := range m.Dashboards {
@@ -50,11 +51,23 @@ func run(m *resolve.Model) ([]emit.File, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", d.Dashboard.Dashboard, err)
 			}
-			files = append(files, emit.File{Path: b.dir + "gpumeter-" + d.Dashboard.Dashboard + ".json", Data: data})
+			files = append(files, emit.File{Path: b.dir + file(d), Data: data})
 		}
 	}
-	return files, nil
+	if files == nil {
+		return nil, nil
+	}
+	var list bytes.Buffer
+	fmt.Fprintf(&list, "// %s\n{\n", emit.Header("spec/dashboards"))
+	for _, d := range m.Dashboards {
+		fmt.Fprintf(&list, "  '%s': importstr 'dashboards/%[1]s',\n", file(d))
+	}
+	list.WriteString("}\n")
+	return append(files, emit.File{Path: "mixin/generated/dashboards.libsonnet", Data: list.Bytes()}), nil
 }
+
+// file is what a dashboard's is called.
+func file(d *resolve.Dashboard) string { return "gpumeter-" + d.Dashboard.Dashboard + ".json" }
 
 // marshal writes JSON as people read it.
 func marshal(v any) ([]byte, error) {
@@ -72,7 +85,7 @@ func (b builder) dashboard(d *resolve.Dashboard) (dashboard.Dashboard, error) {
 	if since == "" {
 		since = "6h"
 	}
-	build := dashboard.NewDashboardBuilder("gpumeter / "+d.Title).
+	build := dashboard.NewDashboardBuilder(b.prefix+d.Title).
 		Uid(d.UID).Description(d.Brief+" "+emit.Header(d.File)).Tags([]string{tag}).Timezone("browser").Readonly().
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).Time("now-"+since, "now").Refresh("1m").
 		Link(dashboard.NewDashboardLinkBuilder("gpumeter").Type(dashboard.DashboardLinkTypeDashboards).
@@ -84,7 +97,7 @@ func (b builder) dashboard(d *resolve.Dashboard) (dashboard.Dashboard, error) {
 			return dashboard.Dashboard{}, err
 		}
 		build.Annotation(dashboard.NewAnnotationQueryBuilder().Name(a.Title).Datasource(source).Enable(true).IconColor(a.Color).
-			Expr(expr).TextFormat(a.Text).TitleFormat(a.Title))
+			Expr(expr).TextFormat(b.text(a.Text)).TitleFormat(a.Title))
 	}
 	out, err := build.Build()
 	if err != nil {

@@ -134,7 +134,7 @@ func (b builder) target(d *resolve.Dashboard, p *resolve.Panel, q *resolve.Query
 		legend = "{{le}}"
 	}
 	if legend != "" {
-		build.LegendFormat(legend)
+		build.LegendFormat(b.text(legend))
 	}
 	return build.Build()
 }

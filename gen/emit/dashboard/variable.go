@@ -46,6 +46,11 @@ func (b builder) values(v *resolve.Variable, before []*resolve.Variable) string 
 	return fmt.Sprintf("label_values(%s, %s)", series, b.label(v.Label))
 }
 
+// text names labels as they are called.
+func (b builder) text(legend string) string {
+	return strings.ReplaceAll(legend, "{{cluster}}", "{{"+b.cluster+"}}")
+}
+
 // label is what a label is called where the clusters are told apart otherwise.
 func (b builder) label(name string) string {
 	if name == "cluster" {
