@@ -14,22 +14,7 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 export TMPDIR := $(CACHE)/tmp
 $(shell mkdir -p "$(TMPDIR)")
 
-# The tools are built once for each version of tools/go.mod and tools/go.sum.
-TOOLS := $(CACHE)/tools
-PINS := $(shell cat tools/go.mod tools/go.sum | cksum | cut -d ' ' -f 1)
-GOLANGCI := $(TOOLS)/golangci-lint-$(PINS)
-
-# Prometheus and what belongs to it, of tools/prometheus.
-PROM_PINS := $(shell cat tools/prometheus/go.mod tools/prometheus/go.sum | cksum | cut -d ' ' -f 1)
-PROMETHEUS := $(TOOLS)/prometheus-$(PROM_PINS)
-PROMTOOL := $(TOOLS)/promtool-$(PROM_PINS)
-PINT := $(TOOLS)/pint-$(PROM_PINS)
-ALERTMANAGER := $(TOOLS)/alertmanager-$(shell cat tools/alertmanager/go.mod tools/alertmanager/go.sum | cksum | cut -d ' ' -f 1)
-
-# And so are Kubernetes' own programs, of tools/kubernetes.
-KUBE_PINS := $(shell cat tools/kubernetes/go.mod tools/kubernetes/go.sum | cksum | cut -d ' ' -f 1)
-KUBE_APISERVER := $(TOOLS)/kube-apiserver-$(KUBE_PINS)
-KUBELET := $(TOOLS)/kubelet-$(KUBE_PINS)
+include tools/tools.mk
 
 VERSION := $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null)
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)
@@ -40,7 +25,7 @@ TESTFLAGS ?=
 BENCHFLAGS ?=
 ARGS ?=
 
-.PHONY: help generate check fmt vet lint test test-gpu e2e-kubernetes e2e-prometheus bench fuzz run demo build
+.PHONY: help generate check fmt vet lint test test-gpu e2e-kubernetes e2e-prometheus bench bench-fleet fuzz run demo build
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -83,6 +68,9 @@ e2e-prometheus: build ## Run the rules in Prometheus' own rule manager and datab
 bench: ## Run all benchmarks and print one table: each figure, and what others take against it.
 	@go test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./... | tee "$(TMPDIR)/bench.txt" | go run ./test/ratios
 
+bench-fleet: build ## Have Prometheus evaluate all rules, and count what dashboards read, over 10,000 simulated GPUs (5 minutes).
+	cd test/prometheus && GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" go test -run '^$$' -bench . -benchtime 1x -timeout 30m $(BENCHFLAGS) .
+
 # A number of inputs, and not a time: at the end of a time the fuzzer may fail for nothing (golang/go#75804).
 fuzz: ## Run each fuzz target with 5,000 inputs.
 	@go test -list '^Fuzz' ./... >"$(TMPDIR)/fuzz.txt"
@@ -98,21 +86,3 @@ demo: build $(PROMETHEUS) $(ALERTMANAGER) ## Simulate a cluster, with Prometheus
 
 build: ## Build bin/gpumeter, stripped.
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/gpumeter ./exporter/cmd/gpumeter
-
-# They discover no targets here: without remove_all_sd they would bring every cloud's library.
-$(PROMETHEUS) $(PROMTOOL) $(PINT): $(TOOLS)/%-$(PROM_PINS):
-	mkdir -p $(TOOLS)
-	cd tools/prometheus && go build -tags remove_all_sd -trimpath -ldflags '-s -w' -o $@ $$(go list tool | grep '/$*$$')
-
-$(ALERTMANAGER):
-	mkdir -p $(TOOLS)
-	cd tools/alertmanager && go build -trimpath -ldflags '-s -w' -o $@ github.com/prometheus/alertmanager/cmd/alertmanager
-
-$(GOLANGCI):
-	mkdir -p $(TOOLS)
-	cd tools && go build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-
-$(KUBE_APISERVER) $(KUBELET): $(TOOLS)/%-$(KUBE_PINS):
-	mkdir -p $(TOOLS)
-	cd tools/kubernetes && version=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && \
-		CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" -o $@ k8s.io/kubernetes/cmd/$*

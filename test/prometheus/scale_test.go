@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
@@ -21,9 +22,9 @@ import (
 // fleet is how many nodes of eight devices there are.
 const fleet = 1250
 
-// BenchmarkRules evaluates all alerts and recording rules once over 10,000 simulated GPUs, whose series
-// are in a real database, and prints what each rule costs.
-func BenchmarkRules(b *testing.B) {
+// BenchmarkFleet has 10,000 simulated GPUs, whose series are in a real database. It evaluates all alerts
+// and recording rules once, prints what each costs, and counts what each query of each dashboard reads.
+func BenchmarkFleet(b *testing.B) {
 	node := simulate(b, "h100x8")
 	first := node.busy(`(?m)^inference_prefix_cache_hits_total\{.*\} [1-9]`, `(?m)^gpu_usage_energy_joules_total\{.*gpu_workload_type="kubernetes"`)
 	second := node.busy(`(?m)^inference_requests_running\{.*\} [1-9]`)
@@ -31,21 +32,31 @@ func BenchmarkRules(b *testing.B) {
 		second = node.page()
 	}
 	s := newServer(b, "../../rules/plain/*.yaml")
-	now := s.fill(s.used(), first, second)
+	used := s.used()
+	for _, name := range asked(b) { // by dashboards
+		used[name] = max(used[name], 5*time.Minute)
+	}
+	now := s.fill(func(name string) time.Duration { return used[name] }, slices.Max(slices.Collect(maps.Values(used))), machine{first, second, fleet})
 	b.Logf("%d GPUs, %d series", 8*fleet, s.db.Head().NumSeries())
 	for range 2 { // what one rule records another reads
 		s.evaluate(now)
 		now = now.Add(interval)
 	}
-	for b.Loop() {
-		heap := heapInUse()
-		before := cpu()
-		s.evaluate(now)
-		b.ReportMetric((cpu() - before).Seconds(), "cpu-s/op")
-		b.ReportMetric(float64(heapInUse()-heap)/(1<<20), "MiB-more/op")
-		now = now.Add(interval)
-	}
-	s.costs()
+	b.Run("rules", func(b *testing.B) {
+		for b.Loop() {
+			heap, before := heapInUse(), cpu()
+			s.evaluate(now)
+			b.ReportMetric((cpu() - before).Seconds(), "cpu-s/op")
+			b.ReportMetric(float64(heapInUse()-heap)/(1<<20), "MiB-more/op")
+			now = now.Add(interval)
+		}
+		s.costs()
+	})
+	b.Run("panels", func(b *testing.B) {
+		for b.Loop() {
+			s.reads(b, now)
+		}
+	})
 }
 
 // used are the names of the series the rules read, and how far back.
@@ -75,53 +86,36 @@ func (s *server) used() map[string]time.Duration {
 	return names
 }
 
-// fill writes what there would be of the whole fleet as far back as it is read, and says when the last
-// scrape was. Each node is as the one of
-// which there are two pages and goes on as from one to the other, with devices, pods and workloads of its own.
-func (s *server) fill(used map[string]time.Duration, first, second string) time.Time {
+// machine is a node of which there are two pages, and as many like it: each goes on as from one page to the
+// other, with devices, pods and workloads of its own.
+type machine struct {
+	first, second string
+	count         int
+}
+
+// fill writes what there would be of the machines as far back as it is read, and says when the last scrape
+// was.
+func (s *server) fill(back func(metric string) time.Duration, history time.Duration, machines ...machine) time.Time {
 	s.Helper()
-	begin, later := map[string]float64{}, s.series(second)
-	for _, t := range s.series(first) {
-		begin[t.labels.String()] = t.number
+	var all []trace
+	for i, m := range machines {
+		all = append(all, s.traces(back, m, i)...)
 	}
-	later = slices.DeleteFunc(later, func(t line) bool {
-		_, both := begin[t.labels.String()]
-		return !both || used[t.labels.Get(labels.MetricName)] == 0
-	})
-	refs := make([]storage.SeriesRef, fleet*len(later))
-	builder := labels.NewBuilder(labels.EmptyLabels())
-	own := func(t line, node int) labels.Labels {
-		builder.Reset(t.labels)
-		builder.Set("job", "gpumeter").Set("instance", fmt.Sprintf("node-%d", node)).Set("cluster", "prod")
-		for _, name := range []string{"gpu_uuid", "k8s_pod_name", "k8s_workload_name"} {
-			if value := t.labels.Get(name); value != "" {
-				builder.Set(name, fmt.Sprintf("%s-%d", value, node))
-			}
-		}
-		if value := t.labels.Get("k8s_namespace_name"); value != "" {
-			builder.Set("k8s_namespace_name", fmt.Sprintf("%s-%d", value, node%100))
-		}
-		return builder.Labels()
-	}
-	history := slices.Max(slices.Collect(maps.Values(used)))
+	refs := make([]storage.SeriesRef, len(all))
 	end := origin.Add(history)
 	for at := origin; !at.After(end); at = at.Add(interval) {
 		appender := s.db.Appender(s.Context())
-		for node := range fleet {
-			for i, t := range later {
-				if end.Sub(at) > used[t.labels.Get(labels.MetricName)] {
-					continue
-				}
-				ref := &refs[node*len(later)+i]
-				series := labels.EmptyLabels()
-				if *ref == 0 {
-					series = own(t, node)
-				}
-				from := begin[t.labels.String()]
-				var err error
-				if *ref, err = appender.Append(*ref, series, at.UnixMilli(), from+at.Sub(origin).Seconds()*(t.number-from)); err != nil {
-					s.Fatalf("%s: %v", t.labels, err)
-				}
+		for i, t := range all {
+			if end.Sub(at) > t.back {
+				continue
+			}
+			var series labels.Labels
+			if refs[i] == 0 {
+				series = t.own()
+			}
+			var err error
+			if refs[i], err = appender.Append(refs[i], series, at.UnixMilli(), t.from+at.Sub(origin).Seconds()*t.step); err != nil {
+				s.Fatalf("%s: %v", t.own(), err)
 			}
 		}
 		if err := appender.Commit(); err != nil {
@@ -129,6 +123,51 @@ func (s *server) fill(used map[string]time.Duration, first, second string) time.
 		}
 	}
 	return end.Add(time.Second)
+}
+
+// trace is one series of one machine.
+type trace struct {
+	*line
+	node       string
+	number     int
+	from, step float64 // what it is first, and becomes more each second
+	back       time.Duration
+}
+
+// own are its labels, in which the machine's things are told from those of others like it.
+func (t trace) own() labels.Labels {
+	builder := labels.NewBuilder(t.labels)
+	builder.Set("job", "gpumeter").Set("instance", t.node).Set("cluster", "prod")
+	for _, name := range []string{"gpu_uuid", "gpu_partition_uuid", "k8s_pod_name", "k8s_workload_name"} {
+		if value := t.labels.Get(name); value != "" {
+			builder.Set(name, fmt.Sprintf("%s-%d", value, t.number))
+		}
+	}
+	if value := t.labels.Get("k8s_namespace_name"); value != "" {
+		builder.Set("k8s_namespace_name", fmt.Sprintf("%s-%d", value, t.number%100))
+	}
+	return builder.Labels()
+}
+
+// traces are those of all machines like one.
+func (s *server) traces(back func(metric string) time.Duration, m machine, kind int) []trace {
+	s.Helper()
+	begin := map[string]float64{}
+	for _, t := range s.series(m.first) {
+		begin[t.labels.String()] = t.number
+	}
+	var out []trace
+	for _, t := range s.series(m.second) {
+		from, both := begin[t.labels.String()]
+		far := back(t.labels.Get(model.MetricNameLabel))
+		if !both || far == 0 {
+			continue
+		}
+		for i := range m.count {
+			out = append(out, trace{line: &t, node: fmt.Sprintf("node-%d-%d", kind, i), number: i, from: from, step: t.number - from, back: far})
+		}
+	}
+	return out
 }
 
 // costs prints the rules, the dearest first.
@@ -141,7 +180,7 @@ func (s *server) costs() {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	for _, rule := range all {
-		fmt.Fprintf(w, "%s\t%s\n", rule.Name(), rule.GetEvaluationDuration().Round(time.Millisecond)) //nolint:errcheck // into memory
+		fmt.Fprintf(w, "%s\t%s\n", rule.Name(), rule.GetEvaluationDuration().Round(time.Millisecond))
 	}
 	w.Flush()                                                     //nolint:errcheck // into memory
 	fmt.Printf("each rule, in time on this machine:\n%s", &table) // a benchmark's log is cut short

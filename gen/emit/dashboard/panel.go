@@ -49,7 +49,7 @@ func picture(p *resolve.Panel) (dashboard.Panel, error) {
 	case "table":
 		return table.NewPanelBuilder().SortBy([]cog.Builder[common.TableSortByFieldState]{
 			common.NewTableSortByFieldStateBuilder().DisplayName(sortedBy(p)).Desc(true),
-		}).Filterable(true).Build()
+		}).Footer(common.NewTableFooterOptionsBuilder().Reducer([]string{})).Filterable(true).Build()
 	}
 	build := timeseries.NewPanelBuilder().LineWidth(1).FillOpacity(8).ShowPoints(common.VisibilityModeNever).
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))

@@ -1,0 +1,259 @@
+package prometheus
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
+	"go.yaml.in/yaml/v3"
+)
+
+// board is a dashboard, as far as it asks Prometheus.
+type board struct {
+	name   string
+	series int // the most series a query may read; 0: 5000, with all variables set
+	panels []asking
+	values []string // the queries of its variables
+}
+
+// asking is a panel's queries.
+type asking struct {
+	title, empty string // what it says when there is nothing
+	exprs        []string
+}
+
+// boards reads the dashboards.
+func boards(t testing.TB) []board {
+	t.Helper()
+	files, err := filepath.Glob("../../dashboards/*.json")
+	if err != nil || files == nil {
+		t.Fatalf("no dashboards: %v", err)
+	}
+	var out []board
+	for _, file := range files {
+		b := board{name: strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "gpumeter-"), ".json")}
+		var written struct {
+			Series int `yaml:"series"`
+		}
+		read(t, "../../spec/dashboards/"+b.name+".yaml", yaml.Unmarshal, &written)
+		b.series = written.Series
+		type panel struct {
+			Title   string
+			Targets []struct{ Expr string }
+			Panels  []json.RawMessage
+			Field   struct {
+				Defaults struct{ NoValue string }
+			} `json:"fieldConfig"`
+		}
+		var shown struct {
+			Panels      []panel
+			Annotations struct{ List []struct{ Name, Expr string } }
+			Templating  struct {
+				List []struct{ Type, Definition string }
+			}
+		}
+		read(t, file, json.Unmarshal, &shown)
+		for _, p := range shown.Panels {
+			for _, inner := range p.Panels {
+				var in panel
+				if err := json.Unmarshal(inner, &in); err != nil {
+					t.Fatalf("%s: %v", file, err)
+				}
+				shown.Panels = append(shown.Panels, in)
+			}
+		}
+		for _, p := range shown.Panels {
+			a := asking{title: p.Title, empty: p.Field.Defaults.NoValue}
+			for _, q := range p.Targets {
+				a.exprs = append(a.exprs, q.Expr)
+			}
+			b.panels = append(b.panels, a)
+		}
+		for _, a := range shown.Annotations.List {
+			if a.Expr != "" {
+				b.panels = append(b.panels, asking{title: a.Name, empty: "nothing happened", exprs: []string{a.Expr}})
+			}
+		}
+		for _, v := range shown.Templating.List {
+			if v.Type == "query" {
+				b.values = append(b.values, v.Definition)
+			}
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func read(t testing.TB, file string, decode func([]byte, any) error, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = decode(text, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+var variable = regexp.MustCompile(`\$\{?[a-z]+\}?`)
+
+// chosen is an expression with Grafana's ranges put in, and what is chosen: everything, but for the names
+// of variables in only.
+func chosen(expr, span string, only map[string]string) string {
+	expr = strings.NewReplacer("$__range", span, "$__rate_interval", "2m").Replace(expr)
+	return variable.ReplaceAllStringFunc(expr, func(name string) string {
+		if value, ok := only[strings.Trim(name, "${}")]; ok {
+			return value
+		}
+		return ".*"
+	})
+}
+
+// asked are the names of the series that dashboards ask for.
+func asked(t testing.TB) []string {
+	t.Helper()
+	var names []string
+	for _, b := range boards(t) {
+		for _, p := range b.panels {
+			for _, expr := range p.exprs {
+				e, err := parser.NewParser(parser.Options{}).ParseExpr(chosen(expr, "1h", nil))
+				if err != nil {
+					t.Fatalf("%s: %s: %v: %s", b.name, p.title, err, expr)
+				}
+				parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+					if v, ok := n.(*parser.VectorSelector); ok {
+						names = append(names, v.Name)
+					}
+					return nil
+				})
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Each query of each panel answers with data on a simulated cluster, or the panel says why it need not;
+// and each variable has something to choose.
+func TestPanels(t *testing.T) {
+	t.Parallel()
+	var machines []machine
+	for _, what := range []string{"h100x8,slurm", "h100migx1", "mixed"} {
+		node := simulate(t, what)
+		wait := []string{`(?m)^gpu_usage_energy_joules_total\{`, `(?m)^gpu_workload_busy_time_seconds_total\{.*\} [1-9]`}
+		if what != "h100migx1" {
+			wait = append(wait, `(?m)^inference_prefix_cache_hits_total\{.*\} [1-9]`)
+		}
+		first := node.busy(wait...)
+		second := node.page()
+		for second == first {
+			second = node.page()
+		}
+		machines = append(machines, machine{first, second, 2})
+	}
+	s := newServer(t, "../../rules/plain/*.yaml")
+	const history = time.Hour
+	end := s.fill(func(string) time.Duration { return history }, history, machines...)
+	for at := origin.Add(time.Second); !at.After(end); at = at.Add(interval) {
+		s.evaluate(at)
+	}
+	for _, b := range boards(t) {
+		for _, p := range b.panels {
+			for _, expr := range p.exprs {
+				if got := s.query(end, chosen(expr, "30m", nil)); len(got) == 0 && p.empty == "" {
+					t.Errorf("%s: %s: no data, and does not say why: %s", b.name, p.title, expr)
+				}
+			}
+		}
+		for _, values := range b.values {
+			series, label, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(values, "label_values("), ")"), ", ")
+			if got := s.query(end, "group by ("+label+") ("+chosen(series, "30m", nil)+")"); len(got) == 0 || got[0].Metric.Get(label) == "" {
+				t.Errorf("%s: nothing to choose: %s", b.name, values)
+			}
+		}
+	}
+}
+
+// reads counts the series that each query of each dashboard reads, of which there may be as many as the
+// dashboard says, with everything chosen; else five thousand with one of each chosen.
+func (s *server) reads(t testing.TB, now time.Time) {
+	one := map[string]string{
+		"node": "node-0-7", "cluster": "prod", "namespace": s.some(now, "k8s_namespace_name"), "workload": s.some(now, "k8s_workload_name"),
+		"pod": s.some(now, "k8s_pod_name"), "gpu": s.some(now, "gpu_uuid"), "model": ".*",
+	}
+	for _, b := range boards(t) {
+		limit, only := b.series, map[string]string(nil)
+		if limit == 0 {
+			limit, only = 5000, one
+		}
+		most := 0
+		for _, p := range b.panels {
+			for _, expr := range p.exprs {
+				count := &counted{Queryable: s.db}
+				query, err := s.engine.NewInstantQuery(s.Context(), count, nil, chosen(expr, "5m", only), now)
+				if err != nil {
+					t.Fatalf("%s: %v", expr, err)
+				}
+				if result := query.Exec(s.Context()); result.Err != nil {
+					t.Errorf("%s: %v", expr, result.Err)
+				}
+				query.Close()
+				if most = max(most, count.series); count.series > limit {
+					t.Errorf("%s: %s: reads %d series, and may %d: %s", b.name, p.title, count.series, limit, expr)
+				}
+			}
+		}
+		t.Logf("%s: at most %d series a query, of %d", b.name, most, limit)
+	}
+}
+
+// some is a value of a label on the seventh machine.
+func (s *server) some(now time.Time, label string) string {
+	got := s.query(now, `group by (`+label+`) (gpu_owner_info{instance="node-0-7",`+label+`!=""})`)
+	if len(got) == 0 {
+		return ".*"
+	}
+	return got[0].Metric.Get(label)
+}
+
+// counted counts the series that are read.
+type counted struct {
+	storage.Queryable
+	series int
+}
+
+func (c *counted) Querier(from, to int64) (storage.Querier, error) {
+	q, err := c.Queryable.Querier(from, to)
+	return &countedQuerier{q, c}, err
+}
+
+type countedQuerier struct {
+	storage.Querier
+	*counted
+}
+
+func (q *countedQuerier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+	return &countedSet{q.Querier.Select(ctx, sorted, hints, matchers...), q.counted}
+}
+
+type countedSet struct {
+	storage.SeriesSet
+	*counted
+}
+
+func (s *countedSet) Next() bool {
+	more := s.SeriesSet.Next()
+	if more {
+		s.series++
+	}
+	return more
+}

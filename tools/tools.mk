@@ -1,0 +1,36 @@
+# What the Makefile runs that is not this repository's: built once, outside the clone, for each version pinned here.
+
+# The tools are built once for each version of tools/go.mod and tools/go.sum.
+TOOLS := $(CACHE)/tools
+PINS := $(shell cat tools/go.mod tools/go.sum | cksum | cut -d ' ' -f 1)
+GOLANGCI := $(TOOLS)/golangci-lint-$(PINS)
+
+# Prometheus and what belongs to it, of tools/prometheus.
+PROM_PINS := $(shell cat tools/prometheus/go.mod tools/prometheus/go.sum | cksum | cut -d ' ' -f 1)
+PROMETHEUS := $(TOOLS)/prometheus-$(PROM_PINS)
+PROMTOOL := $(TOOLS)/promtool-$(PROM_PINS)
+PINT := $(TOOLS)/pint-$(PROM_PINS)
+ALERTMANAGER := $(TOOLS)/alertmanager-$(shell cat tools/alertmanager/go.mod tools/alertmanager/go.sum | cksum | cut -d ' ' -f 1)
+
+# And so are Kubernetes' own programs, of tools/kubernetes.
+KUBE_PINS := $(shell cat tools/kubernetes/go.mod tools/kubernetes/go.sum | cksum | cut -d ' ' -f 1)
+KUBE_APISERVER := $(TOOLS)/kube-apiserver-$(KUBE_PINS)
+KUBELET := $(TOOLS)/kubelet-$(KUBE_PINS)
+
+# They discover no targets here: without remove_all_sd they would bring every cloud's library.
+$(PROMETHEUS) $(PROMTOOL) $(PINT): $(TOOLS)/%-$(PROM_PINS):
+	mkdir -p $(TOOLS)
+	cd tools/prometheus && go build -tags remove_all_sd -trimpath -ldflags '-s -w' -o $@ $$(go list tool | grep '/$*$$')
+
+$(ALERTMANAGER):
+	mkdir -p $(TOOLS)
+	cd tools/alertmanager && go build -trimpath -ldflags '-s -w' -o $@ github.com/prometheus/alertmanager/cmd/alertmanager
+
+$(GOLANGCI):
+	mkdir -p $(TOOLS)
+	cd tools && go build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(KUBE_APISERVER) $(KUBELET): $(TOOLS)/%-$(KUBE_PINS):
+	mkdir -p $(TOOLS)
+	cd tools/kubernetes && version=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && \
+		CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" -o $@ k8s.io/kubernetes/cmd/$*
