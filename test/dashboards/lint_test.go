@@ -14,6 +14,7 @@ import (
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboardv2"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -317,6 +318,54 @@ func TestReadBack(t *testing.T) {
 		}
 		if len(text) > 200<<10 {
 			t.Errorf("%s: %d bytes", file, len(text))
+		}
+	}
+}
+
+// So do those of the second schema, which has the same panels.
+func TestReadBackSecond(t *testing.T) {
+	plugins.RegisterDefaultPlugins()
+	for file, b := range all(t) {
+		text, err := os.ReadFile("../../dashboards/v2/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m struct {
+			APIVersion string                `json:"apiVersion"`
+			Kind       string                `json:"kind"`
+			Metadata   struct{ Name string } `json:"metadata"`
+			Spec       json.RawMessage       `json:"spec"`
+		}
+		if err := json.Unmarshal(text, &m); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if m.APIVersion != "dashboard.grafana.app/v2" || m.Kind != "Dashboard" || m.Metadata.Name != b.UID {
+			t.Errorf("%s: %s %s %s", file, m.APIVersion, m.Kind, m.Metadata.Name)
+		}
+		var d dashboardv2.Dashboard
+		if err := d.UnmarshalJSONStrict(m.Spec); err != nil && err.Error() != "" {
+			t.Errorf("%s: %v", file, err)
+		}
+		if err := json.Unmarshal(m.Spec, &d); err != nil || d.Layout.RowsLayoutKind == nil { // what is strict leaves out parts that are sound
+			t.Fatalf("%s: no rows, %v", file, err)
+		}
+		if d.Title != b.Title || len(d.Elements) != len(b.pictures()) {
+			t.Errorf("%s: %s with %d panels, want %s with %d", file, d.Title, len(d.Elements), b.Title, len(b.pictures()))
+		}
+		laid := 0
+		for _, r := range d.Layout.RowsLayoutKind.Spec.Rows {
+			items := r.Spec.Layout.GridLayoutKind.Spec.Items
+			for _, item := range items {
+				if _, there := d.Elements[item.Spec.Element.Name]; there {
+					laid++
+				}
+			}
+			if len(items) == 0 || items[0].Spec.Y != 0 {
+				t.Errorf("%s: row %s lays out %+v", file, *r.Spec.Title, items)
+			}
+		}
+		if laid != len(d.Elements) {
+			t.Errorf("%s: %d of %d panels are laid out", file, laid, len(d.Elements))
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestBundlePromtool(t *testing.T) {
 	if promtool == "" {
 		t.Skip("GPUMETER_PROMTOOL does not name a promtool; `make test` sets it")
 	}
-	for _, args := range [][]string{{"rules", "--plain"}, {"rules", "--plain", "--extra"}, {"rules/plain"}} {
+	for _, args := range [][]string{{"rules", "--plain"}, {"rules", "--plain", "--extra"}, {"rules/plain/compat/gpumeter-compat-dcgm-4.8.yaml"}, {"rules/plain/gpumeter-fleet.yaml"}} {
 		check := exec.CommandContext(t.Context(), promtool, "check", "rules", "--lint=all", "--lint-fatal")
 		check.Stdin = bytes.NewReader(bundle(t, args...))
 		if out, err := check.CombinedOutput(); err != nil || !strings.Contains(string(out), "SUCCESS") {

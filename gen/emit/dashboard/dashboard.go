@@ -20,7 +20,7 @@ import (
 var Emitter = emit.Emitter{
 	Name: "dashboard",
 	Doc:  "Grafana dashboards",
-	Owns: []string{"dashboards/*.json", "mixin/generated/dashboards/*.json", "mixin/generated/dashboards.libsonnet"},
+	Owns: []string{"dashboards/*.json", "dashboards/v2/*.json", "mixin/generated/dashboards/*.json", "mixin/generated/dashboards.libsonnet"},
 	Run:  run,
 }
 
@@ -30,6 +30,7 @@ const tag = "gpumeter"
 // builder makes dashboards of one model, with what is put into their expressions.
 type builder struct {
 	dir     string
+	second  string // the folder for the second schema; none: it is not written
 	prefix  string // of titles
 	model   *resolve.Model
 	job     *labels.Matcher // into the selectors of metrics
@@ -39,7 +40,7 @@ type builder struct {
 func run(m *resolve.Model) ([]emit.File, error) {
 	var files []emit.File
 	for _, b := range []builder{
-		{dir: "dashboards/", prefix: "gpumeter / ", model: m, job: labels.MustNewMatcher(labels.MatchEqual, "job", "gpumeter"), cluster: "cluster"},
+		{dir: "dashboards/", second: "dashboards/v2/", prefix: "gpumeter / ", model: m, job: labels.MustNewMatcher(labels.MatchEqual, "job", "gpumeter"), cluster: "cluster"},
 		{dir: "mixin/generated/dashboards/", model: m, job: labels.MustNewMatcher(labels.MatchEqual, "gpumeterSelector", ""), cluster: "clusterLabel__"},
 	} {
 		for _, d := range m.Dashboards {
@@ -52,6 +53,17 @@ func run(m *resolve.Model) ([]emit.File, error) {
 				return nil, fmt.Errorf("%s: %w", d.Dashboard.Dashboard, err)
 			}
 			files = append(files, emit.File{Path: b.dir + file(d), Data: data})
+			if b.second == "" {
+				continue
+			}
+			resource, err := second(out)
+			if err != nil {
+				return nil, fmt.Errorf("%s: second schema: %w", d.Dashboard.Dashboard, err)
+			}
+			if data, err = marshal(resource); err != nil {
+				return nil, fmt.Errorf("%s: second schema: %w", d.Dashboard.Dashboard, err)
+			}
+			files = append(files, emit.File{Path: b.second + file(d), Data: data})
 		}
 	}
 	if files == nil {
