@@ -56,7 +56,7 @@ func run(m *resolve.Model) ([]emit.File, error) {
 			if b.second == "" {
 				continue
 			}
-			resource, err := second(out)
+			resource, err := second(out, emit.Header(d.File))
 			if err != nil {
 				return nil, fmt.Errorf("%s: second schema: %w", d.Dashboard.Dashboard, err)
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // second writes a dashboard in Grafana's second schema: the same panels, as elements that rows lay out.
-func second(d dashboard.Dashboard) (resource.Manifest, error) {
+func second(d dashboard.Dashboard, generated string) (resource.Manifest, error) {
 	out := dashboardv2.NewDashboard()
 	out.Title, out.Description, out.Tags, out.Editable = *d.Title, d.Description, d.Tags, d.Editable
 	out.CursorSync = dashboardv2.DashboardCursorSyncCrosshair
@@ -67,7 +67,8 @@ func second(d dashboard.Dashboard) (resource.Manifest, error) {
 	}
 	out.Layout.RowsLayoutKind = rows
 	return resource.Manifest{
-		ApiVersion: "dashboard.grafana.app/v2", Kind: "Dashboard", Metadata: resource.Metadata{Name: *d.Uid}, Spec: *out,
+		ApiVersion: "dashboard.grafana.app/v2", Kind: "Dashboard", Spec: *out,
+		Metadata: resource.Metadata{Name: *d.Uid, Annotations: map[string]string{"grafana.app/message": generated}},
 	}, nil
 }
 
