@@ -119,11 +119,44 @@ function(config) [
     ],
   },
   {
+    name: 'gpumeter-health',
+    rules: [
+      {
+        record: 'gpu:gpu_health_penalty:max',
+        expr: '  max by (%(clusterLabel)s, instance, gpu_uuid, gpu_index, gpu_health_term) (\n    gpu_health_penalty_ratio{%(gpumeterSelector)s}\n  )\n>\n  0' % held(config),
+      },
+      {
+        record: 'pod:gpu_xid_events:increase5m',
+        expr: '  sum by (%(clusterLabel)s, instance, gpu_uuid, gpu_xid_action, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, k8s_pod_name, slurm_job_id, slurm_user, process_unit) (\n    increase(gpu_workload_xid_events_total{%(gpumeterSelector)s}[5m])\n  )\n>\n  0' % held(config),
+      },
+    ],
+  },
+  {
     name: 'gpumeter-engine',
     rules: [
       {
         record: 'engine:inference_prefix_cache:ratio',
         expr: '  sum by (%(clusterLabel)s, instance, inference_engine, inference_model, k8s_namespace_name, k8s_pod_name) (\n    rate(inference_prefix_cache_hits_total{%(gpumeterSelector)s}[5m])\n  )\n/\n  sum by (%(clusterLabel)s, instance, inference_engine, inference_model, k8s_namespace_name, k8s_pod_name) (\n    rate(inference_prefix_cache_queries_total{%(gpumeterSelector)s}[5m])\n  )' % held(config),
+      },
+      {
+        record: 'engine:gpu_allocated_time:rate5m',
+        expr: '  sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, k8s_pod_name, slurm_job_id, process_unit) (\n    rate(\n      gpu_workload_allocated_time_seconds_total{gpu_workload_type=~"kubernetes|slurm|unit",%(gpumeterSelector)s}[5m]\n    )\n  )\n* on (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, slurm_job_id, process_unit) group_left (inference_engine)\n  topk by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, slurm_job_id, process_unit) (\n    1,\n      max by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, slurm_job_id, process_unit, inference_engine) (\n        max_over_time(inference_requests_running{%(gpumeterSelector)s}[1h])\n      )\n    >= bool\n      0\n  )' % held(config),
+      },
+      {
+        record: 'engine:gpu_energy:rate5m',
+        expr: '  sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, k8s_pod_name, slurm_job_id, process_unit) (\n    rate(\n      gpu_workload_energy_joules_total{gpu_workload_type=~"kubernetes|slurm|unit",%(gpumeterSelector)s}[5m]\n    )\n  )\n* on (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, slurm_job_id, process_unit) group_left (inference_engine)\n  topk by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, slurm_job_id, process_unit) (\n    1,\n      max by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, slurm_job_id, process_unit, inference_engine) (\n        max_over_time(inference_requests_running{%(gpumeterSelector)s}[1h])\n      )\n    >= bool\n      0\n  )' % held(config),
+      },
+      {
+        record: 'engine:inference_requests_finished:rate5m',
+        expr: 'sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, k8s_pod_name, slurm_job_id, process_unit, inference_engine) (\n  rate(inference_requests_finished_total{%(gpumeterSelector)s}[5m])\n)' % held(config),
+      },
+      {
+        record: 'engine:inference_tokens:rate5m',
+        expr: '  sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, k8s_pod_name, slurm_job_id, process_unit, inference_engine) (\n    rate(inference_prompt_tokens_total{%(gpumeterSelector)s}[5m])\n  )\n+\n  sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, k8s_pod_name, slurm_job_id, process_unit, inference_engine) (\n    rate(inference_generated_tokens_total{%(gpumeterSelector)s}[5m])\n  )' % held(config),
+      },
+      {
+        record: 'engine:gpu_idle_time:rate5m',
+        expr: '    engine:gpu_allocated_time:rate5m\n  * on (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, slurm_job_id, process_unit) group_left ()\n    (\n          (\n              sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, slurm_job_id, process_unit) (\n                rate(inference_requests_finished_total{%(gpumeterSelector)s}[5m])\n              )\n            or on (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, slurm_job_id, process_unit)\n                0\n              *\n                sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, slurm_job_id, process_unit) (\n                  inference_requests_running{%(gpumeterSelector)s}\n                )\n          )\n        + on (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, slurm_job_id, process_unit)\n          sum by (%(clusterLabel)s, instance, k8s_namespace_name, k8s_pod_name, slurm_job_id, process_unit) (\n            max_over_time(inference_requests_running{%(gpumeterSelector)s}[5m])\n          )\n      == bool\n        0\n    )\nor\n  engine:gpu_allocated_time:rate5m' % held(config),
       },
     ],
   },
@@ -157,6 +190,26 @@ function(config) [
       {
         record: 'model:inference_requests_finished:rate5m',
         expr: 'sum by (%(clusterLabel)s, k8s_namespace_name, inference_model) (\n  rate(inference_requests_finished_total{%(gpumeterSelector)s}[5m])\n)' % held(config),
+      },
+      {
+        record: 'model:inference_time_to_first_token:p99',
+        expr: 'histogram_quantile(\n  0.99,\n  sum by (%(clusterLabel)s, k8s_namespace_name, inference_model, le) (\n    rate(inference_time_to_first_token_seconds_bucket{%(gpumeterSelector)s}[5m])\n  )\n)' % held(config),
+      },
+      {
+        record: 'model:inference_inter_token_latency:p50',
+        expr: 'histogram_quantile(\n  0.5,\n  sum by (%(clusterLabel)s, k8s_namespace_name, inference_model, le) (\n    rate(inference_inter_token_latency_seconds_bucket{%(gpumeterSelector)s}[5m])\n  )\n)' % held(config),
+      },
+      {
+        record: 'model:inference_request_duration:p95',
+        expr: 'histogram_quantile(\n  0.95,\n  sum by (%(clusterLabel)s, k8s_namespace_name, inference_model, le) (\n    rate(inference_request_duration_seconds_bucket{%(gpumeterSelector)s}[5m])\n  )\n)' % held(config),
+      },
+      {
+        record: 'model:inference_queue_latency:p95',
+        expr: 'histogram_quantile(\n  0.95,\n  sum by (%(clusterLabel)s, k8s_namespace_name, inference_model, le) (\n    rate(inference_queue_latency_seconds_bucket{%(gpumeterSelector)s}[5m])\n  )\n)' % held(config),
+      },
+      {
+        record: 'model:inference_prompt_tokens:rate5m',
+        expr: 'sum by (%(clusterLabel)s, k8s_namespace_name, inference_model) (\n  rate(inference_prompt_tokens_total{%(gpumeterSelector)s}[5m])\n)' % held(config),
       },
     ],
   },
