@@ -2,7 +2,7 @@
 local escaped(text) = std.strReplace(std.strReplace(text, '\\', '\\\\'), '"', '\\"');
 
 function(config, text)
-  local selected = std.strReplace(text, 'gpumeterSelector=\\"\\"', escaped(config.gpumeterSelector));
+  local selected = std.strReplace(text, 'jobSelector__=\\"\\"', escaped(config.gpumeterSelector));
   local board = std.parseJson(std.strReplace(selected, 'clusterLabel__', config.clusterLabel));
   local hidden(variable) = if variable.name == 'cluster' && !config.showMultiCluster then { hide: 2 } else {};
   board {

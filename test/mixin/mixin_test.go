@@ -150,7 +150,7 @@ func TestDashboards(t *testing.T) {
 		if err := e.Encode(board); err != nil {
 			t.Fatal(err)
 		}
-		for _, left := range []string{"cluster=~", `job=\"gpumeter\"`, "gpumeterSelector", "clusterLabel", `["gpumeter"]`} {
+		for _, left := range []string{"cluster=~", `job=\"gpumeter\"`, "gpumeterSelector", "jobSelector__", "clusterLabel", `["gpumeter"]`} {
 			if strings.Contains(text.String(), left) {
 				t.Errorf("%s still has %s", name, left)
 			}

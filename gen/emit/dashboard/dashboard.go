@@ -41,7 +41,8 @@ func run(m *resolve.Model) ([]emit.File, error) {
 	var files []emit.File
 	for _, b := range []builder{
 		{dir: "dashboards/", second: "dashboards/v2/", prefix: "gpumeter / ", model: m, job: labels.MustNewMatcher(labels.MatchEqual, "job", "gpumeter"), cluster: "cluster"},
-		{dir: "mixin/generated/dashboards/", model: m, job: labels.MustNewMatcher(labels.MatchEqual, "gpumeterSelector", ""), cluster: "clusterLabel__"},
+		// Matchers are printed in the order of their labels: what stands for the job must sort as job does.
+		{dir: "mixin/generated/dashboards/", model: m, job: labels.MustNewMatcher(labels.MatchEqual, "jobSelector__", ""), cluster: "clusterLabel__"},
 	} {
 		for _, d := range m.Dashboards {
 			out, err := b.dashboard(d)
