@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -98,6 +99,7 @@ type words struct {
 	units     map[string]*Unit
 	named     []string // units, in their order
 	byName    map[string]*Dashboard
+	numbers   RuleFile // those that are typed at the top of the dashboard, as the settings of its expressions
 }
 
 // learn checks the vocabulary.
@@ -107,13 +109,7 @@ func (w *words) learn(v schema.Vocabulary) {
 		if w.variables[x.Name] != nil {
 			w.faults.Add(x.Pos, "variable %s is there twice", x.Name)
 		}
-		if has, ok := w.labelsOf(x.From); !ok {
-			w.faults.Add(x.Pos, "variable %s: no metric or recording rule %s", x.Name, x.From)
-		} else if !slices.Contains(has, x.Label) {
-			w.faults.Add(x.Pos, "variable %s: %s has no label %s%s", x.Name, x.From, x.Label, spell.Suggest(x.Label, has))
-		} else {
-			w.model.labels[x.From] = has
-		}
+		w.choice(x)
 		out := &Variable{x}
 		w.variables[x.Name], w.order = out, append(w.order, out)
 	}
@@ -131,6 +127,27 @@ func (w *words) learn(v schema.Vocabulary) {
 	}
 }
 
+// choice checks what a variable lets choose.
+func (w *words) choice(x schema.Variable) {
+	has, ok := w.labelsOf(x.From)
+	_, err := strconv.ParseFloat(x.Default, 64)
+	switch {
+	case x.Typed && x.From != "":
+		w.faults.Add(x.Pos, "variable %s: is typed, and needs no series to choose from", x.Name)
+	case x.Typed && x.Label == "" && err != nil:
+		w.faults.Add(x.Pos, "variable %s: selects by no label, and its default %q is no number", x.Name, x.Default)
+	case x.Typed:
+	case x.Default != "":
+		w.faults.Add(x.Pos, "variable %s: only what is typed has a default", x.Name)
+	case !ok:
+		w.faults.Add(x.Pos, "variable %s: no metric or recording rule %s", x.Name, x.From)
+	case !slices.Contains(has, x.Label):
+		w.faults.Add(x.Pos, "variable %s: %s has no label %s%s", x.Name, x.From, x.Label, spell.Suggest(x.Label, has))
+	default:
+		w.model.labels[x.From] = has
+	}
+}
+
 // dashboard checks one.
 func (w *words) dashboard(d *Dashboard) {
 	what := "dashboard " + d.Dashboard.Dashboard
@@ -140,6 +157,12 @@ func (w *words) dashboard(d *Dashboard) {
 			d.Variables = append(d.Variables, v)
 		} else {
 			w.faults.Add(d.Pos, "%s: no variable %q%s", what, name, spell.Suggest(name, slices.Sorted(maps.Keys(w.variables))))
+		}
+	}
+	w.numbers = RuleFile{}
+	for _, v := range d.Variables {
+		if v.Label == "" {
+			w.numbers.Settings = append(w.numbers.Settings, &Setting{Name: v.Name})
 		}
 	}
 	slices.SortStableFunc(d.Variables, func(a, b *Variable) int { return slices.Index(w.order, a) - slices.Index(w.order, b) })

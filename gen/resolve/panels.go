@@ -97,11 +97,17 @@ func (w *words) panelExpr(at schema.Pos, what, text string) (*promql.Expr, promq
 		w.faults.Add(at, "%s: %v", what, err)
 		return nil, nil
 	}
+	for _, name := range e.Settings() {
+		if w.numbers.Setting(name) == nil {
+			w.faults.Add(at, "%s: no number %q is typed at the top%s", what, name, spell.Suggest(name, settingNames(&w.numbers)))
+			return nil, nil
+		}
+	}
 	for _, u := range e.Uses() {
 		w.model.labels[u.Metric], _ = w.labelsOf(u.Metric)
 	}
 	before := len(w.faults)
-	out, labels := w.expression(&RuleFile{}, at, what, e.String())
+	out, labels := w.expression(&w.numbers, at, what, e.String())
 	if len(w.faults) > before { // and nothing more is to be said of it
 		return nil, nil
 	}

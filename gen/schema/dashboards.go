@@ -22,8 +22,11 @@ type Variable struct {
 	Name  string `yaml:"name" need:"true" doc:"One word; an address has it as var-<name>."`
 	Title string `yaml:"title" need:"true" doc:"What is shown beside it."`
 	Brief string `yaml:"brief" need:"true" doc:"One sentence: what is chosen."`
-	Label string `yaml:"label" need:"true" doc:"The label it selects by, on every series that can have it."`
-	From  string `yaml:"from" need:"true" doc:"The series whose values of the label can be chosen: of few, such as a recording rule's."`
+	Label string `yaml:"label" doc:"The label it selects by, on every series that can have it. Only a number has none."`
+	From  string `yaml:"from" doc:"The series whose values of the label can be chosen: of few, such as a recording rule's."`
+
+	Typed   bool   `yaml:"typed" doc:"It is typed, not chosen from a list. Without a label it is a number, config:<name> in expressions."`
+	Default string `yaml:"default" doc:"What is typed at first. Default nothing, which selects nothing."`
 }
 
 // Marker is a query whose results are marked on the time axis.
@@ -99,7 +102,7 @@ type Threshold struct {
 type Query struct {
 	Pos    `yaml:"-"`
 	Name   string `yaml:"name" doc:"Of a table: the head of its column."`
-	Expr   string `yaml:"expr" need:"true" doc:"PromQL. Selectors of job, cluster and the variables are put in; [$__range] and [$__rate_interval] are Grafana's."`
+	Expr   string `yaml:"expr" need:"true" doc:"PromQL. Selectors of job, cluster and the variables are put in; [$__range] and [$__rate_interval] are Grafana's, config:<variable> a number that is typed."`
 	Legend string `yaml:"legend" doc:"What a series is called, with {{label}}."`
 	Unit   string `yaml:"unit" doc:"Of a table: how its column is shown. Default that of the panel."`
 }

@@ -160,7 +160,7 @@ func (b builder) rows(out *dashboard.Dashboard, d *resolve.Dashboard) error {
 	return nil
 }
 
-// expression puts in the job, what is chosen, and the cluster's label.
+// expression puts in the job, what is chosen, what is typed, and the cluster's label.
 func (b builder) expression(d *resolve.Dashboard, e *promql.Expr) (string, error) {
 	choose := d.Matchers(b.model.LabelsOf)
 	e, err := e.Match(func(metric string) []*labels.Matcher {
@@ -174,6 +174,11 @@ func (b builder) expression(d *resolve.Dashboard, e *promql.Expr) (string, error
 		return "", err
 	}
 	if e, err = e.Rename("cluster", b.cluster); err != nil {
+		return "", err
+	}
+	// An exponent: who empties the field asks for a metric e0, which nobody has, instead of nonsense.
+	e, err = e.With(func(name string) (string, bool) { return "${" + name + "}e0", true })
+	if err != nil {
 		return "", err
 	}
 	return e.Panel(), nil

@@ -117,6 +117,12 @@ func (b builder) target(d *resolve.Dashboard, p *resolve.Panel, q *resolve.Query
 	}
 	build := prometheus.NewDataqueryBuilder().Expr(expr).Datasource(source).EditorMode(prometheus.QueryEditorModeCode).RefId(string(rune('A' + i)))
 	switch p.Type {
+	case "stat":
+		if strings.Contains(expr, "$__range") { // one number for the whole of it
+			build.Instant()
+		} else {
+			build.Range()
+		}
 	case "table":
 		build.Instant().Format(prometheus.PromQueryFormatTable)
 	case "bargauge", "gauge", "piechart":

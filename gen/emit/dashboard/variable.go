@@ -14,6 +14,12 @@ import (
 func (b builder) variables(build *dashboard.DashboardBuilder, d *resolve.Dashboard) {
 	build.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
 	for i, v := range d.Variables {
+		if v.Typed {
+			typed := dashboard.StringOrArrayOfString{String: &v.Default}
+			build.WithVariable(dashboard.NewTextBoxVariableBuilder(v.Name).Label(v.Title).Description(v.Brief).
+				DefaultValue(dashboard.StringOrMap{String: &v.Default}).Current(dashboard.VariableOption{Selected: ptr(true), Text: typed, Value: typed}))
+			continue
+		}
 		query := b.values(v, d.Variables[:i])
 		build.WithVariable(dashboard.NewQueryVariableBuilder(v.Name).Label(v.Title).Description(v.Brief).
 			Datasource(source).Query(dashboard.StringOrMap{String: &query}).Definition(query).
