@@ -43,12 +43,52 @@ function(config) [
         expr: 'sum by (%(clusterLabel)s, instance) (\n  max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_power_draw_watts{%(gpumeterSelector)s})\n)' % held(config),
       },
       {
+        record: 'instance:gpu_idle_devices:count',
+        expr: '  count by (%(clusterLabel)s, instance) (\n    max by (%(clusterLabel)s, instance, gpu_uuid) (\n      gpu_owner_info{gpu_partition_uuid="",gpu_sharing="none",%(gpumeterSelector)s}\n    )\n  )\nor on (%(clusterLabel)s, instance)\n  0 * instance:gpu_devices:count' % held(config),
+      },
+      {
+        record: 'instance:gpu_absent_devices:count',
+        expr: '  sum by (%(clusterLabel)s, instance) (gpumeter_devices_expected{%(gpumeterSelector)s})\n- on (%(clusterLabel)s, instance)\n  sum by (%(clusterLabel)s, instance) (gpumeter_devices_present{%(gpumeterSelector)s})' % held(config),
+      },
+      {
+        record: 'instance:gpu_throttled_devices:count',
+        expr: '  count by (%(clusterLabel)s, instance) (\n      max by (%(clusterLabel)s, instance, gpu_uuid) (\n        gpu_throttle_active{gpu_throttle_bucket=~"thermal|hw",%(gpumeterSelector)s}\n      )\n    ==\n      1\n  )\nor on (%(clusterLabel)s, instance)\n  0 * instance:gpu_devices:count' % held(config),
+      },
+      {
+        record: 'instance:gpu_health_score:min',
+        expr: 'min by (%(clusterLabel)s, instance) (gpu_health_score_ratio{%(gpumeterSelector)s})' % held(config),
+      },
+      {
+        record: 'instance:gpu_temperature:max',
+        expr: 'max by (%(clusterLabel)s, instance) (\n  gpu_temperature_celsius{gpu_temperature_sensor="core",%(gpumeterSelector)s}\n)' % held(config),
+      },
+      {
+        record: 'instance:gpu_memory_usage:ratio',
+        expr: 'avg by (%(clusterLabel)s, instance) (gpu:gpu_memory_usage:ratio)' % held(config),
+      },
+      {
+        record: 'instance:gpu_xid_events:rate5m',
+        expr: 'sum by (%(clusterLabel)s, instance) (\n  rate(gpu_xid_events_total{gpu_xid_action!="none",%(gpumeterSelector)s}[5m])\n)' % held(config),
+      },
+      {
+        record: 'cluster:gpu_xid_events:rate5m',
+        expr: 'sum by (%(clusterLabel)s, gpu_xid_action) (rate(gpu_xid_events_total{%(gpumeterSelector)s}[5m]))' % held(config),
+      },
+      {
+        record: 'gpu_model:gpu_devices:count',
+        expr: 'count by (%(clusterLabel)s, gpu_model) (\n  max by (%(clusterLabel)s, instance, gpu_uuid, gpu_model) (gpu_up{%(gpumeterSelector)s}) == 1\n)' % held(config),
+      },
+      {
+        record: 'gpu_model:gpu_utilization:avg',
+        expr: 'avg by (%(clusterLabel)s, gpu_model) (rate(gpu_busy_time_seconds_total{%(gpumeterSelector)s}[5m]))' % held(config),
+      },
+      {
         record: 'cluster:gpu_devices:count',
         expr: 'sum by (%(clusterLabel)s) (instance:gpu_devices:count)' % held(config),
       },
       {
         record: 'cluster:gpu_idle_devices:count',
-        expr: '  count by (%(clusterLabel)s) (\n    max by (%(clusterLabel)s, instance, gpu_uuid) (\n      gpu_owner_info{gpu_partition_uuid="",gpu_sharing="none",%(gpumeterSelector)s}\n    )\n  )\nor on (%(clusterLabel)s)\n  0 * cluster:gpu_devices:count' % held(config),
+        expr: 'sum by (%(clusterLabel)s) (instance:gpu_idle_devices:count)' % held(config),
       },
       {
         record: 'cluster:gpu_utilization:avg',
@@ -64,16 +104,24 @@ function(config) [
     name: 'gpumeter-namespace',
     rules: [
       {
+        record: 'cluster:gpu_allocated_time:rate5m',
+        expr: 'sum by (%(clusterLabel)s, gpu_workload_type) (\n  rate(gpu_usage_allocated_time_seconds_total{%(gpumeterSelector)s}[5m])\n)' % held(config),
+      },
+      {
+        record: 'cluster:gpu_idle_time:rate5m',
+        expr: 'sum by (%(clusterLabel)s, gpu_workload_type) (\n  clamp_min(\n      rate(gpu_usage_allocated_time_seconds_total{%(gpumeterSelector)s}[5m])\n    -\n      rate(gpu_usage_busy_time_seconds_total{%(gpumeterSelector)s}[5m]),\n    0\n  )\n)' % held(config),
+      },
+      {
+        record: 'cluster:gpu_energy:rate5m',
+        expr: 'sum by (%(clusterLabel)s, gpu_workload_type) (\n  rate(gpu_usage_energy_joules_total{%(gpumeterSelector)s}[5m])\n)' % held(config),
+      },
+      {
         record: 'namespace:gpu_allocated_time:rate5m',
         expr: 'sum by (%(clusterLabel)s, k8s_namespace_name) (\n  rate(gpu_usage_allocated_time_seconds_total{gpu_workload_type="kubernetes",%(gpumeterSelector)s}[5m])\n)' % held(config),
       },
       {
         record: 'namespace:gpu_busy_time:rate5m',
         expr: 'sum by (%(clusterLabel)s, k8s_namespace_name) (\n  rate(gpu_usage_busy_time_seconds_total{gpu_workload_type="kubernetes",%(gpumeterSelector)s}[5m])\n)' % held(config),
-      },
-      {
-        record: 'namespace:gpu_idle_time:rate5m',
-        expr: '  namespace:gpu_allocated_time:rate5m\n- on (%(clusterLabel)s, k8s_namespace_name)\n  namespace:gpu_busy_time:rate5m' % held(config),
       },
       {
         record: 'namespace:gpu_energy:rate5m',
@@ -87,6 +135,18 @@ function(config) [
         record: 'account:gpu_allocated_time:rate5m',
         expr: 'sum by (%(clusterLabel)s, slurm_account) (\n  rate(gpu_usage_allocated_time_seconds_total{gpu_workload_type="slurm",%(gpumeterSelector)s}[5m])\n)' % held(config),
       },
+      {
+        record: 'user:gpu_allocated_time:rate5m',
+        expr: 'sum by (%(clusterLabel)s, slurm_account, slurm_user) (\n  rate(gpu_usage_allocated_time_seconds_total{gpu_workload_type="slurm",%(gpumeterSelector)s}[5m])\n)' % held(config),
+      },
+      {
+        record: 'user:gpu_idle_time:rate5m',
+        expr: 'sum by (%(clusterLabel)s, slurm_account, slurm_user) (\n  clamp_min(\n      rate(gpu_usage_allocated_time_seconds_total{gpu_workload_type="slurm",%(gpumeterSelector)s}[5m])\n    -\n      rate(gpu_usage_busy_time_seconds_total{gpu_workload_type="slurm",%(gpumeterSelector)s}[5m]),\n    0\n  )\n)' % held(config),
+      },
+      {
+        record: 'user:gpu_energy:rate5m',
+        expr: 'sum by (%(clusterLabel)s, slurm_account, slurm_user) (\n  rate(gpu_usage_energy_joules_total{gpu_workload_type="slurm",%(gpumeterSelector)s}[5m])\n)' % held(config),
+      },
     ],
   },
   {
@@ -99,6 +159,14 @@ function(config) [
       {
         record: 'workload:gpu_busy_time:rate5m',
         expr: 'sum by (%(clusterLabel)s, k8s_namespace_name, k8s_workload_kind, k8s_workload_name) (\n  rate(gpu_usage_busy_time_seconds_total{gpu_workload_type="kubernetes",%(gpumeterSelector)s}[5m])\n)' % held(config),
+      },
+      {
+        record: 'workload:gpu_idle_time:rate5m',
+        expr: 'sum by (%(clusterLabel)s, k8s_namespace_name, k8s_workload_kind, k8s_workload_name) (\n  clamp_min(\n      rate(gpu_usage_allocated_time_seconds_total{gpu_workload_type="kubernetes",%(gpumeterSelector)s}[5m])\n    -\n      rate(gpu_usage_busy_time_seconds_total{gpu_workload_type="kubernetes",%(gpumeterSelector)s}[5m]),\n    0\n  )\n)' % held(config),
+      },
+      {
+        record: 'namespace:gpu_idle_time:rate5m',
+        expr: 'sum by (%(clusterLabel)s, k8s_namespace_name) (workload:gpu_idle_time:rate5m)' % held(config),
       },
       {
         record: 'workload:gpu_energy:rate5m',
@@ -128,6 +196,23 @@ function(config) [
       {
         record: 'pod:gpu_xid_events:increase5m',
         expr: '  sum by (%(clusterLabel)s, instance, gpu_uuid, gpu_xid_action, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, k8s_pod_name, slurm_job_id, slurm_user, process_unit) (\n    increase(gpu_workload_xid_events_total{%(gpumeterSelector)s}[5m])\n  )\n>\n  0' % held(config),
+      },
+    ],
+  },
+  {
+    name: 'gpumeter-job',
+    rules: [
+      {
+        record: 'job:gpu_allocated_time:rate5m',
+        expr: 'sum by (%(clusterLabel)s, slurm_job_id, slurm_user, slurm_account, slurm_partition) (\n  rate(gpu_workload_allocated_time_seconds_total{%(gpumeterSelector)s,slurm_job_id!=""}[5m])\n)' % held(config),
+      },
+      {
+        record: 'job:gpu_idle_time:rate5m',
+        expr: 'sum by (%(clusterLabel)s, slurm_job_id, slurm_user, slurm_account, slurm_partition) (\n  clamp_min(\n      rate(gpu_workload_allocated_time_seconds_total{%(gpumeterSelector)s,slurm_job_id!=""}[5m])\n    -\n      rate(gpu_workload_busy_time_seconds_total{%(gpumeterSelector)s,slurm_job_id!=""}[5m]),\n    0\n  )\n)' % held(config),
+      },
+      {
+        record: 'job:gpu_energy:rate5m',
+        expr: 'sum by (%(clusterLabel)s, slurm_job_id, slurm_user, slurm_account, slurm_partition) (\n  rate(gpu_workload_energy_joules_total{%(gpumeterSelector)s,slurm_job_id!=""}[5m])\n)' % held(config),
       },
     ],
   },
