@@ -39,6 +39,10 @@ function(config) [
         expr: 'max by (%(clusterLabel)s, instance) (gpu:gpu_busy_time:rate5m)' % held(config),
       },
       {
+        record: 'instance:gpu_utilization:spread',
+        expr: 'instance:gpu_utilization:max - on (%(clusterLabel)s, instance) instance:gpu_utilization:min' % held(config),
+      },
+      {
         record: 'instance:gpu_power_draw:sum',
         expr: 'sum by (%(clusterLabel)s, instance) (\n  max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_power_draw_watts{%(gpumeterSelector)s})\n)' % held(config),
       },
