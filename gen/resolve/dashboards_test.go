@@ -24,7 +24,7 @@ spec/dashboards/power.yaml:42: panel "Things": the vocabulary has no head for th
 		{vocabulary, "  watts: {id: watt, of: [W]}\n", "", `spec/dashboards/power.yaml:11: panel "Draw": the vocabulary does not say how "W" is shown
 spec/dashboards/power.yaml:23: panel "By thing": the vocabulary does not say how "W" is shown
 spec/dashboards/power.yaml:41: panel "Things": the vocabulary does not say how "W" is shown
-spec/dashboards/things.yaml:9: panel "Draw": the vocabulary does not say how "W" is shown`},
+spec/dashboards/things.yaml:10: panel "Draw": the vocabulary does not say how "W" is shown`},
 		{board, "config:worth", "config:wort", `spec/dashboards/power.yaml:22: panel "Worth": no number "wort" is typed at the top; did you mean "worth"?`},
 		{board, "index, worth]", "index]", `spec/dashboards/power.yaml:22: panel "Worth": no number "worth" is typed at the top`},
 		// What makes no sense.

@@ -54,7 +54,7 @@ type Dashboard struct {
 	UID         string   `yaml:"uid" need:"true" doc:"What addresses have of it; it never changes."`
 	Title       string   `yaml:"title" need:"true" doc:"What is shown."`
 	Brief       string   `yaml:"brief" need:"true" doc:"One sentence: what it answers, and for whom."`
-	Since       string   `yaml:"since" doc:"What it shows at first: as long until now. Default 6h."`
+	Since       string   `yaml:"since" doc:"What it shows at first: as long until now. Above 24h it is not asked anew each minute. Default 6h."`
 	Series      uint32   `yaml:"series" doc:"The most series one of its queries may read of 10,000 devices, with its variables set. Default 5000."`
 	Variables   []string `yaml:"variables" need:"true" doc:"What can be chosen, by names of the vocabulary."`
 	Annotations []string `yaml:"annotations" doc:"What is marked, by names of the vocabulary."`

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/gpumeter/gpumeter/gen/emit"
@@ -98,9 +100,15 @@ func (b builder) dashboard(d *resolve.Dashboard) (dashboard.Dashboard, error) {
 	if since == "" {
 		since = "6h"
 	}
+	refresh := "1m"
+	if long, err := model.ParseDuration(since); err != nil {
+		return dashboard.Dashboard{}, err
+	} else if long > model.Duration(24*time.Hour) { // each minute it would ask for a month anew
+		refresh = ""
+	}
 	build := dashboard.NewDashboardBuilder(b.prefix+d.Title).
 		Uid(d.UID).Description(d.Brief+" "+emit.Header(d.File)).Tags([]string{tag}).Timezone("browser").Readonly().
-		Tooltip(dashboard.DashboardCursorSyncCrosshair).Time("now-"+since, "now").Refresh("1m").
+		Tooltip(dashboard.DashboardCursorSyncCrosshair).Time("now-"+since, "now").Refresh(refresh).
 		Link(dashboard.NewDashboardLinkBuilder("gpumeter").Type(dashboard.DashboardLinkTypeDashboards).
 			Tags([]string{tag}).AsDropdown(true).IncludeVars(true).KeepTime(true))
 	b.variables(build, d)
