@@ -104,14 +104,18 @@ func read(t testing.TB, file string, decode func([]byte, any) error, into any) {
 	}
 }
 
-var variable = regexp.MustCompile(`\$\{?[a-z]+\}?`)
+var (
+	variable = regexp.MustCompile(`\$[a-z]+`)
+	typed    = regexp.MustCompile(`\$\{[a-z]+\}`) // a number
+)
 
 // chosen is an expression with Grafana's ranges put in, and what is chosen: everything, but for the names
 // of variables in only.
 func chosen(expr, span string, only map[string]string) string {
 	expr = strings.NewReplacer("$__range", span, "$__rate_interval", "2m").Replace(expr)
+	expr = typed.ReplaceAllString(expr, "2")
 	return variable.ReplaceAllStringFunc(expr, func(name string) string {
-		if value, ok := only[strings.Trim(name, "${}")]; ok {
+		if value, ok := only[strings.TrimPrefix(name, "$")]; ok {
 			return value
 		}
 		return ".*"
