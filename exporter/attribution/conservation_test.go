@@ -61,7 +61,7 @@ func (f *fate) tally() {
 		for _, p := range g.parts {
 			there[p.uuid] = true
 			if x := f.worked[i][p.uuid]; p.measured {
-				x.tell(p.worked)
+				x.tell(p.worked * p.slices / 7)
 				f.worked[i][p.uuid] = x
 			}
 		}

@@ -94,7 +94,7 @@ func TestEnergy(t *testing.T) {
 		r.claim("c", 0, "MIG-b", 1)
 		work(r)
 		r.wants("energy", energyOf, 4000*8/32., `"a"`) // 4 s × 2 slices of those and 8 s × 3
-		r.wants("busy", busyOf, 4, `"a"`)
+		r.wants("busy", busyOf, 4*2/7., `"a"`)
 		r.lacks("energy", energyOf, `"b"`)
 		r.wants("energy", energyOf, 4000*24/32., "unattributed", "MIG-b")
 		r.wants("energy", energyOf, 1000, "unattributed", `uuid="GPU-0",gpu_workload`)
@@ -120,7 +120,7 @@ func TestEnergy(t *testing.T) {
 		g.joules += 500
 		r.picture(time.Second)
 		r.wants("energy", energyOf, 4000+400, `"a"`)
-		r.wants("busy", busyOf, 4, `"a"`)
+		r.wants("busy", busyOf, 4*2/7., `"a"`)
 	})
 }
 

@@ -73,7 +73,7 @@ func TestPartsOfALostDevice(t *testing.T) {
 	g.quiet = false
 	r.picture(7 * time.Second)
 	r.wants("allocated", allocatedOf, 14*3/7., `"a"`)
-	r.wants("busy", busyOf, 6, `"a"`)
+	r.wants("busy", busyOf, 6*3/7., `"a"`)
 	if len(r.last.Owners) != 2 {
 		t.Errorf("%d owners", len(r.last.Owners))
 	}

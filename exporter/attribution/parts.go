@@ -30,7 +30,7 @@ func (a *Attributor) inParts(d *snapshot.Device, w *ward, stakes []stake, since 
 	left := since.energy
 	for i := range parts {
 		x := &parts[i]
-		in := interval{seconds: seconds, busy: worked[i]}
+		in := interval{seconds: seconds, busy: count{worked[i].n * x.weight, worked[i].known}} // as its allocated time is counted
 		if in.busy.known && since.energy.known {
 			in.energy.known = true
 			if sum > 0 {

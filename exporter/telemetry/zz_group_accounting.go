@@ -8,7 +8,7 @@ import (
 
 // Accounting is group accounting: What was used, by whom.
 type Accounting struct {
-	// BusyTime is gpu.workload.busy.time in s: Seconds in which a kernel of the workload ran.
+	// BusyTime is gpu.workload.busy.time in s: Seconds in which a kernel of the workload ran; on a MIG instance times its slices of the device, as the time it is allocated.
 	BusyTime metric.Value
 	// Energy is gpu.workload.energy in J: Energy drawn for the workload; how a shared device's is split stands on gpu.workload.info.
 	Energy metric.Value

@@ -40,7 +40,7 @@ var UsageFamilies = []Family[Usage]{
 	{
 		Desc: &metric.Desc{
 			Name: "gpu.usage.busy.time", Prom: "gpu_usage_busy_time_seconds_total", Unit: "s", PromUnit: "seconds",
-			Help: "Seconds in which a kernel of the workload ran.",
+			Help: "Seconds in which a kernel of the workload ran; on a MIG instance times its slices of the device, as the time it is allocated.",
 			Kind: metric.KindCounter, Scope: "usage", Group: "accounting", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{nil},
 		},

@@ -53,7 +53,7 @@ var WorkloadFamilies = []Family[Workload]{
 	{
 		Desc: &metric.Desc{
 			Name: "gpu.workload.busy.time", Prom: "gpu_workload_busy_time_seconds_total", Unit: "s", PromUnit: "seconds",
-			Help: "Seconds in which a kernel of the workload ran.",
+			Help: "Seconds in which a kernel of the workload ran; on a MIG instance times its slices of the device, as the time it is allocated.",
 			Kind: metric.KindCounter, Scope: "workload", Group: "accounting", Sources: []string{"attribution"},
 			Rows: []*metric.Labels{nil},
 		},

@@ -79,7 +79,7 @@ func (c *churn) checkPods(t *testing.T, p *prometheus, target string, end float6
 		}
 		for what, truth := range map[string][2]float64{ // and what one poll may be of it
 			"allocated": {x.lived(end) * x.share, churnPoll * x.share},
-			"busy":      {x.busy(end), churnPoll * x.most()},
+			"busy":      {x.busy(end), churnPoll * x.most() * x.weight()},
 			"joules":    {x.joules(end), churnPoll * (loadWatts*x.most() + idleWatts) * x.power()},
 		} {
 			got, told := last[what][x.pod]

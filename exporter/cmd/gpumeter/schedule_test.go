@@ -221,17 +221,22 @@ func (p *tenant) busy(at float64) float64 {
 	if p.share == 1./16 && p.to < at {
 		at = math.Floor(p.to/5) * 5
 	}
-	return p.lived(at) * p.load
+	return p.lived(at) * p.load * p.weight()
+}
+
+// weight is what part of a device a MIG instance is, by which its times are counted.
+func (p *tenant) weight() float64 {
+	if p.partition != "" {
+		return p.share
+	}
+	return 1
 }
 
 // joules are what it used: of a device that is its own what that draws at rest too.
 func (p *tenant) joules(at float64) float64 {
 	n := loadWatts * p.busy(at)
-	switch {
-	case p.share == 1:
+	if p.share == 1 {
 		n += idleWatts * p.lived(at)
-	case p.partition != "":
-		n *= p.share
 	}
 	return n
 }
