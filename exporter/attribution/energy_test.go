@@ -82,7 +82,7 @@ func TestEnergy(t *testing.T) {
 		r.gpus[0].procs[1] = &rigProc{sampled: true}
 		r.picture(0)
 		work(r)
-		r.wants("energy", energyOf, 0, `"a"`)
+		r.lacks("energy", energyOf, `"a"`)
 		r.wants("busy", busyOf, 2, `"a"`)
 		r.wants("energy", energyOf, 5000, "unattributed")
 	})
@@ -100,6 +100,17 @@ func TestEnergy(t *testing.T) {
 		r.wants("energy", energyOf, 1000, "unattributed", `uuid="GPU-0",gpu_workload`)
 		told(r, "partition_time", `"a"`)
 		told(r, "unattributed", `"b"`)
+	})
+	t.Run("MIG, never at rest", func(t *testing.T) { // what is above rest is not known, and not 0
+		r := newRig(t, 1, Config{Hold: time.Nanosecond})
+		g := r.gpus[0]
+		g.load = 0.5
+		g.parts = []*rigPart{{uuid: "MIG-a", slices: 2, measured: true, worked: 1}}
+		r.claim("a", 0, "MIG-a", 1)
+		work(r)
+		r.wants("busy", busyOf, 4*2/7., `"a"`)
+		r.lacks("energy", energyOf, `"a"`)
+		r.wants("energy", energyOf, 5000, "unattributed", `uuid="GPU-0",gpu_workload`)
 	})
 	t.Run("MIG, none measured", func(t *testing.T) {
 		r, g := begin(t)

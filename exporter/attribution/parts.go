@@ -11,7 +11,7 @@ import (
 // inParts books an interval of a device that was used in parts. What it drew above rest is divided by
 // how long each part worked, times its slices of the device; the rest is of who holds the device
 // whole, or nobody's.
-func (a *Attributor) inParts(d *snapshot.Device, w *ward, stakes []stake, since increase, active, seconds float64) {
+func (a *Attributor) inParts(d *snapshot.Device, w *ward, stakes []stake, since increase, active count, seconds float64) {
 	parts, rest := stakes[:len(stakes)-1], &stakes[len(stakes)-1]
 	worked, by := make([]count, len(parts)), make([]float64, len(parts))
 	sum := 0.
@@ -31,12 +31,12 @@ func (a *Attributor) inParts(d *snapshot.Device, w *ward, stakes []stake, since 
 	for i := range parts {
 		x := &parts[i]
 		in := interval{seconds: seconds, busy: count{worked[i].n * x.weight, worked[i].known}} // as its allocated time is counted
-		if in.busy.known && since.energy.known {
+		if in.busy.known && since.energy.known && active.known {
 			in.energy.known = true
 			if sum > 0 {
-				in.energy.n = active * by[i] / sum
+				in.energy.n = active.n * by[i] / sum
 			}
-			in.active = in.energy.n
+			in.active = in.energy
 			left.n -= in.energy.n
 		}
 		a.account(w, &x.owner, in, x.weight, nil)

@@ -17,7 +17,7 @@ const (
 type interval struct {
 	seconds      float64 // length
 	busy, energy count   // seconds in which it worked, joules
-	active       float64 // the part of the energy above what it draws at rest, joules
+	active       count   // the part of the energy above what it draws at rest, joules
 }
 
 // part is what one workload took of an interval.
@@ -71,7 +71,7 @@ func bySole(sole *Claim, own, none *part, in interval, measured map[Workload]flo
 			others += seconds
 		}
 	}
-	active := min(in.active, in.energy.n)
+	active := min(in.active.n, in.energy.n)
 	if sole.Share == 0 { // it came since: the device drew at rest for nobody
 		none.energy.n = in.energy.n - active
 	}
@@ -118,14 +118,14 @@ func byMeasure(parts []part, none *part, in interval, measured map[Workload]floa
 	left, leftEnergy := in.busy.n, in.energy.n
 	for i := range parts {
 		p := &parts[i]
-		p.busy.known, p.energy.known = true, in.energy.known
+		p.busy.known, p.energy.known = true, in.energy.known && in.active.known
 		for w, seconds := range measured {
 			if samePod(&w, &p.workload) {
 				p.busy.n += seconds * scale
 			}
 		}
-		if in.busy.n > 0 && in.energy.known {
-			p.energy.n = in.active * p.busy.n / in.busy.n
+		if in.busy.n > 0 && p.energy.known {
+			p.energy.n = in.active.n * p.busy.n / in.busy.n
 		}
 		left -= p.busy.n
 		leftEnergy -= p.energy.n
@@ -164,10 +164,10 @@ func idles(d *snapshot.Device) bool {
 	return len(d.Read.Partitions) > 0
 }
 
-// active is the part of the energy above what the device draws at rest; none while that is not known.
-func (b *baseline) active(joules, seconds float64) float64 {
+// active is the part of the energy above what the device draws at rest; not known while that is not.
+func (b *baseline) active(joules, seconds float64) count {
 	if !b.known || joules < 0 {
-		return 0
+		return count{}
 	}
-	return max(joules-b.watts*seconds, 0)
+	return count{max(joules-b.watts*seconds, 0), true}
 }

@@ -35,7 +35,7 @@ func TestPartsAddUp(t *testing.T) {
 		}
 		if in.energy.known {
 			in.energy.n = r.Float64() * 700 * in.seconds
-			in.active = r.Float64() * in.energy.n
+			in.active = count{r.Float64() * in.energy.n, in.energy.known}
 		}
 		var measured map[Workload]float64
 		if r.IntN(2) > 0 {
@@ -76,7 +76,7 @@ func TestSplit(t *testing.T) {
 	shared := Owner{Sharing: telemetry.SharingShared, Holders: []Claim{{Workload: a, Share: 0.25}, {Workload: b, Share: 0.5}}}
 	sole := Owner{Sharing: telemetry.SharingExclusive, Holders: []Claim{{Workload: a, Share: 1}}}
 	came := Owner{Sharing: telemetry.SharingExclusive, Holders: []Claim{{Workload: a}}} // since the picture before
-	in := interval{seconds: 10, busy: count{8, true}, energy: count{3000, true}, active: 2000}
+	in := interval{seconds: 10, busy: count{8, true}, energy: count{3000, true}, active: count{2000, true}}
 	for name, c := range map[string]struct {
 		owner    Owner
 		measured map[Workload]float64

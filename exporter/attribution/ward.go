@@ -264,7 +264,7 @@ func (a *Attributor) meetAll(d *snapshot.Device, w *ward, uses []Use) {
 	listed := d.Read.Processes != nil
 	if len(w.stakes) == 1 {
 		x := &w.stakes[0]
-		in := interval{busy: count{known: busy}, energy: count{known: energy}}
+		in := interval{busy: count{known: busy}, energy: count{known: energy}, active: count{known: w.rest.known}}
 		a.meet(&x.owner, d, in, 1, w.measured(x.owner.Thing, uses, 0))
 		a.result.add(x.owner, a.named(x.owner))
 		a.hold(&x.owner, d.Read.Memory.Usage, uses, listed)
@@ -276,7 +276,7 @@ func (a *Attributor) meetAll(d *snapshot.Device, w *ward, uses []Use) {
 		x := &w.stakes[i]
 		p := partitionOf(d, x.owner.Partition)
 		_, busy := w.worked[x.owner.Partition].Get()
-		in := interval{busy: count{known: busy}, energy: count{known: busy && energy}}
+		in := interval{busy: count{known: busy}, energy: count{known: busy && energy && w.rest.known}}
 		a.meet(&x.owner, d, in, x.weight, nil)
 		told[i] = stake{a.named(x.owner), x.weight}
 		a.result.add(x.owner, told[i].owner)
