@@ -12,7 +12,7 @@ function(config) [
       },
       {
         record: 'gpu:gpu_memory_usage:ratio',
-        expr: '  max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_memory_usage_bytes{%(gpumeterSelector)s})\n/ on (%(clusterLabel)s, instance, gpu_uuid)\n  max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_memory_limit_bytes{%(gpumeterSelector)s})' % held(config),
+        expr: '  max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_memory_usage_bytes{%(gpumeterSelector)s})\n/ on (%(clusterLabel)s, instance, gpu_uuid)\n  (max by (%(clusterLabel)s, instance, gpu_uuid) (gpu_memory_limit_bytes{%(gpumeterSelector)s}) > 0)' % held(config),
       },
       {
         record: 'gpu:gpu_power_draw:ratio',

@@ -59,8 +59,8 @@ func TestLive(t *testing.T) {
 		return ""
 	})
 	d.checkRules(t, rules)
-	d.checkRecordings(t, rules)
 	d.checkAlerts(t)
+	d.checkRecordings(t, rules) // some of which tell of faults only
 	d.checkPint(t, pint, s.rules)
 	d.checkRules(t, d.rules(t)) // by now with all there is to see
 }

@@ -190,14 +190,13 @@ func TestPanels(t *testing.T) {
 // reads counts the series that each query of each dashboard reads, of which there may be as many as the
 // dashboard says, with everything chosen; else five thousand with one of each chosen.
 func (s *server) reads(t testing.TB, now time.Time) {
-	one := map[string]string{
-		"node": "node-0-7", "cluster": "prod", "namespace": s.some(now, "k8s_namespace_name"), "workload": s.some(now, "k8s_workload_name"),
-		"pod": s.some(now, "k8s_pod_name"), "gpu": s.some(now, "gpu_uuid"), "model": ".*",
-	}
+	holder, engine := s.one(now, "gpu_owner_info"), s.one(now, "inference_requests_running")
 	for _, b := range boards(t) {
 		limit, only := b.series, map[string]string(nil)
 		if limit == 0 {
-			limit, only = 5000, one
+			if limit, only = 5000, holder; b.name == "inference" {
+				only = engine
+			}
 		}
 		most := 0
 		for _, p := range b.panels {
@@ -220,13 +219,22 @@ func (s *server) reads(t testing.TB, now time.Time) {
 	}
 }
 
-// some is a value of a label on the seventh machine.
-func (s *server) some(now time.Time, label string) string {
-	got := s.query(now, `group by (`+label+`) (gpu_owner_info{instance="node-0-7",`+label+`!=""})`)
+// one chooses what one series of the seventh machine is of.
+func (s *server) one(now time.Time, series string) map[string]string {
+	s.Helper()
+	got := s.query(now, series+`{instance="node-0-7",k8s_pod_name!=""}`)
 	if len(got) == 0 {
-		return ".*"
+		s.Fatalf("%s: nothing of a pod", series)
 	}
-	return got[0].Metric.Get(label)
+	out := map[string]string{"node": "node-0-7", "cluster": "prod"}
+	for name, label := range map[string]string{
+		"namespace": "k8s_namespace_name", "workload": "k8s_workload_name", "pod": "k8s_pod_name", "gpu": "gpu_uuid", "model": "inference_model",
+	} {
+		if value := got[0].Metric.Get(label); value != "" {
+			out[name] = value
+		}
+	}
+	return out
 }
 
 // counted counts the series that are read.

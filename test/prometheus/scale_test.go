@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -44,13 +43,12 @@ func BenchmarkFleet(b *testing.B) {
 	}
 	b.Run("rules", func(b *testing.B) {
 		for b.Loop() {
-			heap, before := heapInUse(), cpu()
+			before := cpu()
 			s.evaluate(now)
 			b.ReportMetric((cpu() - before).Seconds(), "cpu-s/op")
-			b.ReportMetric(float64(heapInUse()-heap)/(1<<20), "MiB-more/op")
 			now = now.Add(interval)
 		}
-		s.costs()
+		b.ReportMetric(float64(s.costs(now)), "samples-at-once")
 	})
 	b.Run("panels", func(b *testing.B) {
 		for b.Loop() {
@@ -170,8 +168,9 @@ func (s *server) traces(back func(metric string) time.Duration, m machine, kind 
 	return out
 }
 
-// costs prints the rules, the dearest first.
-func (s *server) costs() {
+// costs prints the rules, the dearest first, and says how many samples one of them has in memory at once at
+// the most: a query that had more than --query.max-samples, by default 50 million, would fail.
+func (s *server) costs(now time.Time) (most int) {
 	var all []rules.Rule
 	for _, group := range s.groups {
 		all = append(all, group.Rules()...)
@@ -180,10 +179,19 @@ func (s *server) costs() {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	for _, rule := range all {
-		fmt.Fprintf(w, "%s\t%s\n", rule.Name(), rule.GetEvaluationDuration().Round(time.Millisecond))
+		query, err := s.engine.NewInstantQuery(s.Context(), s.db, nil, rule.Query().String(), now)
+		if err != nil {
+			s.Fatalf("%s: %v", rule.Name(), err)
+		}
+		query.Exec(s.Context())
+		peak := query.Stats().Samples.PeakSamples
+		query.Close()
+		most = max(most, peak)
+		fmt.Fprintf(w, "%s\t%s\t%d samples\n", rule.Name(), rule.GetEvaluationDuration().Round(time.Millisecond), peak)
 	}
 	w.Flush()                                                     //nolint:errcheck // into memory
 	fmt.Printf("each rule, in time on this machine:\n%s", &table) // a benchmark's log is cut short
+	return most
 }
 
 // cpu is what this process has used.
@@ -193,10 +201,4 @@ func cpu() time.Duration {
 		panic(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-func heapInUse() uint64 {
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	return memory.HeapInuse
 }
