@@ -7,6 +7,7 @@
   'gpumeter-gpu.json': importstr 'dashboards/gpumeter-gpu.json',
   'gpumeter-health.json': importstr 'dashboards/gpumeter-health.json',
   'gpumeter-inference.json': importstr 'dashboards/gpumeter-inference.json',
+  'gpumeter-node.json': importstr 'dashboards/gpumeter-node.json',
   'gpumeter-profiling.json': importstr 'dashboards/gpumeter-profiling.json',
   'gpumeter-workload.json': importstr 'dashboards/gpumeter-workload.json',
 }

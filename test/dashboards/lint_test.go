@@ -85,7 +85,7 @@ type source struct{ Type, UID string }
 func all(t *testing.T) map[string]board {
 	t.Helper()
 	files, err := filepath.Glob("../../dashboards/*.json")
-	if err != nil || len(files) < 9 {
+	if err != nil || len(files) < 10 {
 		t.Fatalf("%d dashboards, %v", len(files), err)
 	}
 	out := map[string]board{}

@@ -154,6 +154,9 @@ func TestPanels(t *testing.T) {
 	for _, what := range []string{"h100x8,slurm", "h100migx1", "mixed"} {
 		node := simulate(t, what)
 		wait := []string{`(?m)^gpu_usage_energy_joules_total\{`, `(?m)^gpu_workload_busy_time_seconds_total\{.*\} [1-9]`}
+		if what == "h100x8,slurm" {
+			wait = append(wait, `(?m)^gpu_usage_allocated_time_seconds_total\{.*slurm_account="[^"]+".*\} [1-9]`)
+		}
 		if what != "h100migx1" {
 			wait = append(wait, `(?m)^inference_prefix_cache_hits_total\{.*\} [1-9]`)
 		}

@@ -155,7 +155,9 @@ func (s *server) traces(back func(metric string) time.Duration, m machine, kind 
 		begin[t.labels.String()] = t.number
 	}
 	var out []trace
-	for _, t := range s.series(m.second) {
+	up := line{labels.FromStrings(model.MetricNameLabel, "up"), 1} // Prometheus' own
+	begin[up.labels.String()] = 1
+	for _, t := range append(s.series(m.second), up) {
 		from, both := begin[t.labels.String()]
 		far := back(t.labels.Get(model.MetricNameLabel))
 		if !both || far == 0 {
