@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 )
@@ -99,12 +101,42 @@ func (n *node) busy(patterns ...string) string {
 	}
 }
 
+// pages are two that lie some seconds apart, in which all who hold a device are told of: their counts are
+// told as 0 for a while when they are new.
+func (n *node) pages(patterns ...string) machine {
+	n.Helper()
+	allocated := func(page string) (sum, devices float64) {
+		for _, t := range series(n, page) {
+			switch t.labels.Get(model.MetricNameLabel) {
+			case "gpu_usage_allocated_time_seconds_total":
+				sum += t.number
+			case "gpu_up":
+				devices++
+			}
+		}
+		return sum, devices
+	}
+	first, at := n.busy(patterns...), time.Now()
+	for limit := at.Add(5 * time.Minute); ; {
+		time.Sleep(5 * time.Second)
+		second, now := n.page(), time.Now()
+		before, _ := allocated(first)
+		after, devices := allocated(second)
+		if told, gap := (after-before)/devices, now.Sub(at).Seconds(); math.Abs(told-gap) < 0.03*gap { // more is told by those that are new no longer
+			return machine{first: first, second: second, apart: now.Sub(at), count: 1}
+		}
+		if first, at = second, now; now.After(limit) {
+			n.Fatalf("not all devices are accounted for: %.1f of %v", after-before, devices)
+		}
+	}
+}
+
 // scrape writes the series of a page, with the labels of the target.
 func (s *server) scrape(at time.Time, page string, target ...string) {
 	s.Helper()
 	appender := s.db.Appender(s.Context())
 	builder := labels.NewBuilder(labels.EmptyLabels())
-	for _, t := range s.series(page) {
+	for _, t := range series(s, page) {
 		builder.Reset(t.labels)
 		for i := 0; i+1 < len(target); i += 2 {
 			builder.Set(target[i], target[i+1])
@@ -125,8 +157,8 @@ type line struct {
 }
 
 // series are those of a page.
-func (s *server) series(page string) []line {
-	s.Helper()
+func series(t testing.TB, page string) []line {
+	t.Helper()
 	var out []line
 	reader := textparse.NewPromParser([]byte(page), labels.NewSymbolTable(), false)
 	for {
@@ -135,7 +167,7 @@ func (s *server) series(page string) []line {
 			return out
 		}
 		if err != nil {
-			s.Fatal(err)
+			t.Fatal(err)
 		}
 		if entry != textparse.EntrySeries {
 			continue

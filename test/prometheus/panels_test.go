@@ -146,9 +146,11 @@ func asked(t testing.TB) []string {
 	return slices.Compact(names)
 }
 
-// Each query of each panel answers with data on a simulated cluster, or the panel says why it need not;
-// and each variable has something to choose.
-func TestPanels(t *testing.T) {
+// history is how long the simulated cluster has been there.
+const history = time.Hour
+
+// On a simulated cluster dashboards have data, and their numbers are the simulator's.
+func TestDashboards(t *testing.T) {
 	t.Parallel()
 	var machines []machine
 	for _, what := range []string{"h100x8,slurm", "h100migx1", "mixed"} {
@@ -160,19 +162,24 @@ func TestPanels(t *testing.T) {
 		if what != "h100migx1" {
 			wait = append(wait, `(?m)^inference_prefix_cache_hits_total\{.*\} [1-9]`)
 		}
-		first := node.busy(wait...)
-		second := node.page()
-		for second == first {
-			second = node.page()
-		}
-		machines = append(machines, machine{first, second, 2})
+		pages := node.pages(wait...)
+		pages.count = 2
+		machines = append(machines, pages)
 	}
+	machines = append(machines, struck(t))
+	machines[0] = unasked(t, machines[0])
 	s := newServer(t, "../../rules/plain/*.yaml")
-	const history = time.Hour
 	end := s.fill(func(string) time.Duration { return history }, history, machines...)
 	for at := origin.Add(time.Second); !at.After(end); at = at.Add(interval) {
 		s.evaluate(at)
 	}
+	t.Run("panels", func(t *testing.T) { s.checkPanels(t, end) })
+	t.Run("questions", func(t *testing.T) { s.checkQuestions(t, end, machines) })
+}
+
+// checkPanels wants each query of each panel to answer with data, or the panel to say why it need not; and
+// each variable to have something to choose.
+func (s *server) checkPanels(t *testing.T, end time.Time) {
 	for _, b := range boards(t) {
 		for _, p := range b.panels {
 			for _, expr := range p.exprs {

@@ -25,17 +25,14 @@ const fleet = 1250
 // and recording rules once, prints what each costs, and counts what each query of each dashboard reads.
 func BenchmarkFleet(b *testing.B) {
 	node := simulate(b, "h100x8")
-	first := node.busy(`(?m)^inference_prefix_cache_hits_total\{.*\} [1-9]`, `(?m)^gpu_usage_energy_joules_total\{.*gpu_workload_type="kubernetes"`)
-	second := node.busy(`(?m)^inference_requests_running\{.*\} [1-9]`)
-	for second == first {
-		second = node.page()
-	}
+	pages := node.pages(`(?m)^inference_prefix_cache_hits_total\{.*\} [1-9]`)
+	pages.count = fleet
 	s := newServer(b, "../../rules/plain/*.yaml")
 	used := s.used()
 	for _, name := range asked(b) { // by dashboards
 		used[name] = max(used[name], 5*time.Minute)
 	}
-	now := s.fill(func(name string) time.Duration { return used[name] }, slices.Max(slices.Collect(maps.Values(used))), machine{first, second, fleet})
+	now := s.fill(func(name string) time.Duration { return used[name] }, slices.Max(slices.Collect(maps.Values(used))), pages)
 	b.Logf("%d GPUs, %d series", 8*fleet, s.db.Head().NumSeries())
 	for range 2 { // what one rule records another reads
 		s.evaluate(now)
@@ -88,6 +85,7 @@ func (s *server) used() map[string]time.Duration {
 // other, with devices, pods and workloads of its own.
 type machine struct {
 	first, second string
+	apart         time.Duration
 	count         int
 }
 
@@ -151,20 +149,20 @@ func (t trace) own() labels.Labels {
 func (s *server) traces(back func(metric string) time.Duration, m machine, kind int) []trace {
 	s.Helper()
 	begin := map[string]float64{}
-	for _, t := range s.series(m.first) {
+	for _, t := range series(s, m.first) {
 		begin[t.labels.String()] = t.number
 	}
 	var out []trace
 	up := line{labels.FromStrings(model.MetricNameLabel, "up"), 1} // Prometheus' own
 	begin[up.labels.String()] = 1
-	for _, t := range append(s.series(m.second), up) {
+	for _, t := range append(series(s, m.second), up) {
 		from, both := begin[t.labels.String()]
 		far := back(t.labels.Get(model.MetricNameLabel))
 		if !both || far == 0 {
 			continue
 		}
 		for i := range m.count {
-			out = append(out, trace{line: &t, node: fmt.Sprintf("node-%d-%d", kind, i), number: i, from: from, step: t.number - from, back: far})
+			out = append(out, trace{line: &t, node: fmt.Sprintf("node-%d-%d", kind, i), number: i, from: from, step: (t.number - from) / m.apart.Seconds(), back: far})
 		}
 	}
 	return out

@@ -1,6 +1,8 @@
 // GPUs and drivers that come and go.
 #include "probe.h"
 
+#include <unistd.h>
+
 static unsigned int count(void) {
 	unsigned int n = 0;
 	WANT(nvmlDeviceGetCount_v2(&n), NVML_SUCCESS);
@@ -88,9 +90,10 @@ void unloaded(void) {
 	WANT(nvmlInit_v2(), NVML_ERROR_DRIVER_NOT_LOADED);
 	tell("mismatch\n");
 	WANT(nvmlInit_v2(), NVML_ERROR_LIB_RM_VERSION_MISMATCH);
-	tell("gpus 1\n");
+	tell("gpus 1\nset 0 power 2000000000\n"); // so much that what is counted anew is less, however slow the machine is
 	WANT(nvmlInit_v2(), NVML_SUCCESS);
 	nvmlDevice_t d = device(0);
+	usleep(50000);
 	WANT(nvmlDeviceGetTotalEnergyConsumption(d, &before), NVML_SUCCESS);
 	tell("unload\n");
 	WANT(power(d), NVML_ERROR_DRIVER_NOT_LOADED);
@@ -101,5 +104,5 @@ void unloaded(void) {
 	WANT(nvmlInit_v2(), NVML_SUCCESS);
 	WANT(power(d), NVML_ERROR_INVALID_ARGUMENT);
 	WANT(nvmlDeviceGetTotalEnergyConsumption(device(0), &mj), NVML_SUCCESS);
-	WANT(mj < before && mj < 300000 * 10, 1); // it counts from the driver's coming
+	WANT(mj < before, 1); // it counts from the driver's coming
 }
