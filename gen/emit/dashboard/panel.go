@@ -51,7 +51,8 @@ func picture(p *resolve.Panel) (dashboard.Panel, error) {
 			common.NewTableSortByFieldStateBuilder().DisplayName(sortedBy(p)).Desc(true),
 		}).Footer(common.NewTableFooterOptionsBuilder().Reducer([]string{})).Filterable(true).Build()
 	}
-	build := timeseries.NewPanelBuilder().LineWidth(1).FillOpacity(8).ShowPoints(common.VisibilityModeNever).
+	// A number between two gaps makes no line: without points, an XID that was seen once would not be.
+	build := timeseries.NewPanelBuilder().LineWidth(1).FillOpacity(8).ShowPoints(common.VisibilityModeAuto).
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))
 	if p.Stack {
 		build.FillOpacity(60).LineWidth(0).Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal).Group("A"))

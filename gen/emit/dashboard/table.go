@@ -51,6 +51,10 @@ func (b builder) columns(out *dashboard.Panel, p *resolve.Panel) {
 		}
 		put(name, q.Name)
 		properties := []dashboard.DynamicConfigValue{{Id: "unit", Value: q.Unit.ID}}
+		properties = append(properties, dashboard.DynamicConfigValue{Id: "custom.width", Value: wide(q.Name)})
+		if q.Unit.Name == "state" && len(p.Values) == 0 {
+			properties = append(properties, dashboard.DynamicConfigValue{Id: "mappings", Value: []dashboard.ValueMapping{yesOrNo()}})
+		}
 		if q.Unit.Decimals != nil {
 			properties = append(properties, dashboard.DynamicConfigValue{Id: "decimals", Value: *q.Unit.Decimals})
 		}
@@ -58,8 +62,28 @@ func (b builder) columns(out *dashboard.Panel, p *resolve.Panel) {
 			Matcher: dashboard.MatcherConfig{Id: "byName", Options: q.Name}, Properties: properties,
 		})
 	}
+	if slices.Contains(labels, "gpu_index") {
+		head := b.head("gpu_index")
+		out.FieldConfig.Overrides = append(out.FieldConfig.Overrides, dashboard.DashboardFieldConfigSourceOverrides{
+			Matcher: dashboard.MatcherConfig{Id: "byName", Options: head}, Properties: []dashboard.DynamicConfigValue{{Id: "custom.width", Value: wide(head)}},
+		})
+	}
 	out.Transformations = []dashboard.DataTransformerConfig{
 		{Id: "merge", Options: map[string]any{}},
 		{Id: "organize", Options: map[string]any{"excludeByName": map[string]bool{"Time": true}, "indexByName": order, "renameByName": rename}},
 	}
+}
+
+// wide is how wide a column of numbers is, in pixels: what its head needs, with the arrow and the funnel in
+// it. Names have what numbers leave, or UUIDs would be cut for the sake of zeros.
+func wide(head string) float64 { return float64(max(90, 8*len(head)+44)) }
+
+// yesOrNo is what states are called in tables, where there is no colour to tell.
+func yesOrNo() dashboard.ValueMapping {
+	m := dashboard.NewValueMap()
+	m.Options = map[string]dashboard.ValueMappingResult{
+		"0": {Text: ptr("no"), Index: ptr(int32(0))},
+		"1": {Text: ptr("yes"), Index: ptr(int32(1))},
+	}
+	return dashboard.ValueMapping{ValueMap: m}
 }
