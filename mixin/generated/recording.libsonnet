@@ -199,7 +199,7 @@ function(config) [
       },
       {
         record: 'pod:gpu_xid_events:increase5m',
-        expr: '  sum by (%(clusterLabel)s, instance, gpu_uuid, gpu_xid_action, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, k8s_pod_name, slurm_job_id, slurm_user, process_unit) (\n    increase(gpu_workload_xid_events_total{%(gpumeterSelector)s}[5m])\n  )\n>\n  0' % held(config),
+        expr: '  sum by (%(clusterLabel)s, instance, gpu_uuid, gpu_xid_action, gpu_workload_type, k8s_namespace_name, k8s_workload_kind, k8s_workload_name, k8s_pod_name, slurm_job_id, slurm_user, process_unit) (\n    increase(gpu_workload_xid_events_total{%(gpumeterSelector)s}[5m])\n  )\n>\n  0' % held(config),
       },
     ],
   },

@@ -49,7 +49,7 @@ func picture(p *resolve.Panel) (dashboard.Panel, error) {
 	case "table":
 		return table.NewPanelBuilder().SortBy([]cog.Builder[common.TableSortByFieldState]{
 			common.NewTableSortByFieldStateBuilder().DisplayName(sortedBy(p)).Desc(true),
-		}).Footer(common.NewTableFooterOptionsBuilder().Reducer([]string{})).Filterable(true).Build()
+		}).Footer(common.NewTableFooterOptionsBuilder().Reducer([]string{})).Filterable(true).MinWidth(100).Build()
 	}
 	// A number between two gaps makes no line: without points, an XID that was seen once would not be.
 	build := timeseries.NewPanelBuilder().LineWidth(1).FillOpacity(8).ShowPoints(common.VisibilityModeAuto).

@@ -51,7 +51,7 @@ func (b builder) columns(out *dashboard.Panel, p *resolve.Panel) {
 		}
 		put(name, q.Name)
 		properties := []dashboard.DynamicConfigValue{{Id: "unit", Value: q.Unit.ID}}
-		properties = append(properties, dashboard.DynamicConfigValue{Id: "custom.width", Value: wide(q.Name)})
+		properties = append(properties, dashboard.DynamicConfigValue{Id: "custom.width", Value: wide(q.Name, q.Unit.Name)})
 		if q.Unit.Name == "state" && len(p.Values) == 0 {
 			properties = append(properties, dashboard.DynamicConfigValue{Id: "mappings", Value: []dashboard.ValueMapping{yesOrNo()}})
 		}
@@ -65,7 +65,7 @@ func (b builder) columns(out *dashboard.Panel, p *resolve.Panel) {
 	if slices.Contains(labels, "gpu_index") {
 		head := b.head("gpu_index")
 		out.FieldConfig.Overrides = append(out.FieldConfig.Overrides, dashboard.DashboardFieldConfigSourceOverrides{
-			Matcher: dashboard.MatcherConfig{Id: "byName", Options: head}, Properties: []dashboard.DynamicConfigValue{{Id: "custom.width", Value: wide(head)}},
+			Matcher: dashboard.MatcherConfig{Id: "byName", Options: head}, Properties: []dashboard.DynamicConfigValue{{Id: "custom.width", Value: wide(head, "")}},
 		})
 	}
 	out.Transformations = []dashboard.DataTransformerConfig{
@@ -75,8 +75,14 @@ func (b builder) columns(out *dashboard.Panel, p *resolve.Panel) {
 }
 
 // wide is how wide a column of numbers is, in pixels: what its head needs, with the arrow and the funnel in
-// it. Names have what numbers leave, or UUIDs would be cut for the sake of zeros.
-func wide(head string) float64 { return float64(max(90, 8*len(head)+44)) }
+// it, and what "20 minutes ago" does. Names have what numbers leave, or UUIDs would be cut for the sake of zeros.
+func wide(head, unit string) float64 {
+	least := 90
+	if unit == "time" {
+		least = 130
+	}
+	return float64(max(least, 8*len(head)+44))
+}
 
 // yesOrNo is what states are called in tables, where there is no colour to tell.
 func yesOrNo() dashboard.ValueMapping {
