@@ -19,7 +19,9 @@ func TestDashboardPolicies(t *testing.T) {
 		{board, "open: things", "open: thing", `spec/dashboards/power.yaml:23: panel "By thing": opens no dashboard "thing"; did you mean "things"?`},
 		{board, "legend: \"{{gpu_uuid}}\"", "legend: \"{{gpu_id}}\"", `spec/dashboards/power.yaml:31: panel "By thing": the expression has no label gpu_id; did you mean "gpu_uuid"?`},
 		{vocabulary, "  gpu_uuid: Thing\n", "", `spec/dashboards/power.yaml:41: panel "Things": the vocabulary has no head for the column gpu_uuid
-spec/dashboards/power.yaml:42: panel "Things": the vocabulary has no head for the column gpu_uuid`},
+spec/dashboards/power.yaml:42: panel "Things": the vocabulary has no head for the column gpu_uuid
+spec/dashboards/power.yaml:43: panel "Things": the vocabulary has no head for the column gpu_uuid
+spec/dashboards/power.yaml:44: panel "Things": the vocabulary has no head for the column gpu_uuid`},
 		{vocabulary, "label: gpu_uuid, from", "label: gpu_id, from", `spec/vocabulary.yaml:4: variable thing: gpu_power_draw_watts has no label gpu_id; did you mean "gpu_uuid"?`},
 		{vocabulary, "  watts: {id: watt, of: [W]}\n", "", `spec/dashboards/power.yaml:11: panel "Draw": the vocabulary does not say how "W" is shown
 spec/dashboards/power.yaml:23: panel "By thing": the vocabulary does not say how "W" is shown

@@ -37,6 +37,11 @@ func (b builder) columns(out *dashboard.Panel, p *resolve.Panel) {
 			}
 		}
 	}
+	if p.Empty != "" { // it is said where the table has no line, not in each cell that has no number
+		out.FieldConfig.Overrides = append(out.FieldConfig.Overrides, dashboard.DashboardFieldConfigSourceOverrides{
+			Matcher: dashboard.MatcherConfig{Id: "byRegexp", Options: ".*"}, Properties: []dashboard.DynamicConfigValue{{Id: "noValue", Value: ""}},
+		})
+	}
 	rename, order := map[string]string{}, map[string]int{}
 	put := func(name, head string) {
 		rename[name], order[name] = head, len(order)
