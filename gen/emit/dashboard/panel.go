@@ -34,18 +34,20 @@ func last() cog.Builder[common.ReduceDataOptions] {
 func picture(p *resolve.Panel) (dashboard.Panel, error) {
 	switch p.Type {
 	case "stat":
-		return stat.NewPanelBuilder().ReduceOptions(last()).GraphMode(common.BigValueGraphModeArea).ColorMode(common.BigValueColorModeValue).Build()
+		return stat.NewPanelBuilder().Orientation(common.VizOrientationAuto).ReduceOptions(last()).GraphMode(common.BigValueGraphModeArea).ColorMode(common.BigValueColorModeValue).Build()
 	case "gauge":
-		return gauge.NewPanelBuilder().ReduceOptions(last()).Build()
+		return gauge.NewPanelBuilder().Orientation(common.VizOrientationAuto).ReduceOptions(last()).Build()
 	case "bargauge":
 		return bargauge.NewPanelBuilder().ReduceOptions(last()).Orientation(common.VizOrientationHorizontal).
 			DisplayMode(common.BarGaugeDisplayModeBasic).ShowUnfilled(true).Build()
 	case "piechart":
 		return piechart.NewPanelBuilder().ReduceOptions(last()).PieType(piechart.PieChartTypeDonut).Build()
 	case "heatmap":
-		return heatmap.NewPanelBuilder().Calculate(!hasBuckets(p)).CellGap(1).Build()
+		return heatmap.NewPanelBuilder().Calculate(!hasBuckets(p)).CellGap(1).YAxis(heat(p)).
+			Tooltip(heatmap.NewHeatmapTooltipBuilder().Mode(common.TooltipDisplayModeSingle)).Build()
 	case "statetimeline":
-		return statetimeline.NewPanelBuilder().MergeValues(true).ShowValue(common.VisibilityModeNever).RowHeight(0.9).FillOpacity(80).Build()
+		return statetimeline.NewPanelBuilder().MergeValues(true).ShowValue(common.VisibilityModeNever).RowHeight(0.9).FillOpacity(80).
+			Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeSingle)).Build()
 	case "table":
 		return table.NewPanelBuilder().SortBy([]cog.Builder[common.TableSortByFieldState]{
 			common.NewTableSortByFieldStateBuilder().DisplayName(sortedBy(p)).Desc(true),
@@ -65,6 +67,21 @@ func picture(p *resolve.Panel) (dashboard.Panel, error) {
 		legend.Placement(common.LegendPlacementRight).DisplayMode(common.LegendDisplayModeTable).Calcs([]string{"mean", "max", "lastNotNull"})
 	}
 	return build.Legend(legend).Build()
+}
+
+// heat is the axis of a heatmap, which looks neither for the unit nor for the ends where others have them.
+func heat(p *resolve.Panel) *heatmap.YAxisConfigBuilder {
+	axis := heatmap.NewYAxisConfigBuilder().AxisPlacement(common.AxisPlacementLeft)
+	if p.Unit != nil {
+		axis.Unit(p.Unit.ID)
+	}
+	if p.Min != nil {
+		axis.Min(float32(*p.Min))
+	}
+	if p.Max != nil {
+		axis.Max(float32(*p.Max))
+	}
+	return axis
 }
 
 func hasBuckets(p *resolve.Panel) bool {
