@@ -152,9 +152,14 @@ const history = time.Hour
 // On a simulated cluster dashboards have data, and their numbers are the simulator's.
 func TestDashboards(t *testing.T) {
 	t.Parallel()
+	nodes := map[string]*node{}
+	kinds := []string{"h100x8,slurm", "h100migx1", "mixed"}
+	for _, what := range kinds { // all at once, since what they do takes time
+		nodes[what] = simulate(t, what)
+	}
+	struck := strike(t)
 	var machines []machine
-	for _, what := range []string{"h100x8,slurm", "h100migx1", "mixed"} {
-		node := simulate(t, what)
+	for _, what := range kinds {
 		wait := []string{`(?m)^gpu_usage_energy_joules_total\{`, `(?m)^gpu_workload_busy_time_seconds_total\{.*\} [1-9]`}
 		if what == "h100x8,slurm" {
 			wait = append(wait, `(?m)^gpu_usage_allocated_time_seconds_total\{.*slurm_account="[^"]+".*\} [1-9]`)
@@ -162,11 +167,11 @@ func TestDashboards(t *testing.T) {
 		if what != "h100migx1" {
 			wait = append(wait, `(?m)^inference_prefix_cache_hits_total\{.*\} [1-9]`)
 		}
-		pages := node.pages(wait...)
+		pages := nodes[what].pages(wait...)
 		pages.count = 2
 		machines = append(machines, pages)
 	}
-	machines = append(machines, struck(t))
+	machines = append(machines, struck())
 	machines[0] = unasked(t, machines[0])
 	s := newServer(t, "../../rules/plain/*.yaml")
 	end := s.fill(func(string) time.Duration { return history }, history, machines...)
