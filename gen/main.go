@@ -14,6 +14,7 @@ import (
 	"github.com/gpumeter/gpumeter/gen/bundle"
 	"github.com/gpumeter/gpumeter/gen/emit"
 	"github.com/gpumeter/gpumeter/gen/emit/catalogue"
+	"github.com/gpumeter/gpumeter/gen/emit/chart"
 	"github.com/gpumeter/gpumeter/gen/emit/compat"
 	"github.com/gpumeter/gpumeter/gen/emit/dashboard"
 	"github.com/gpumeter/gpumeter/gen/emit/fieldtable"
@@ -45,6 +46,7 @@ var emitters = []emit.Emitter{
 	dashboard.Emitter,
 	runbook.Emitter,
 	mixin.Emitter,
+	chart.Emitter,
 }
 
 func main() {

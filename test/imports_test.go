@@ -20,6 +20,7 @@ var mayImport = rooms{
 	"gen/promql":           {},
 	"gen/resolve":          {"gen/promql", "gen/schema", "spell"},
 	"gen/emit":             {"gen/emit", "gen/promql", "gen/resolve", "gen/schema"},
+	"gen/emit/chart":       {"gen/emit", "gen/emit/dashboard", "gen/emit/promrules", "gen/resolve"},
 	"gen/bundle":           {"gen/emit"},
 	"gen/gentest":          {"gen/emit", "gen/resolve", "gen/schema"},
 	"exporter/metric":      {},

@@ -12,6 +12,10 @@ PROMTOOL := $(TOOLS)/promtool-$(PROM_PINS)
 PINT := $(TOOLS)/pint-$(PROM_PINS)
 ALERTMANAGER := $(TOOLS)/alertmanager-$(shell cat tools/alertmanager/go.mod tools/alertmanager/go.sum | cksum | cut -d ' ' -f 1)
 
+# Helm thinks it talks to a Kubernetes as old as this unless it is told: the chart is tried without a cluster.
+HELM := $(TOOLS)/helm-$(shell cat tools/helm/go.mod tools/helm/go.sum | cksum | cut -d ' ' -f 1)
+HELM_FLAGS := $(foreach package,chartutil lint/rules,-X helm.sh/helm/v3/pkg/$(package).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(package).k8sVersionMinor=36)
+
 # And so are Kubernetes' own programs, of tools/kubernetes.
 KUBE_PINS := $(shell cat tools/kubernetes/go.mod tools/kubernetes/go.sum | cksum | cut -d ' ' -f 1)
 KUBE_APISERVER := $(TOOLS)/kube-apiserver-$(KUBE_PINS)
@@ -25,6 +29,10 @@ $(PROMETHEUS) $(PROMTOOL) $(PINT): $(TOOLS)/%-$(PROM_PINS):
 $(ALERTMANAGER):
 	mkdir -p $(TOOLS)
 	cd tools/alertmanager && go build -trimpath -ldflags '-s -w' -o $@ github.com/prometheus/alertmanager/cmd/alertmanager
+
+$(HELM):
+	mkdir -p $(TOOLS)
+	cd tools/helm && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w $(HELM_FLAGS)' -o $@ helm.sh/helm/v3/cmd/helm
 
 $(GOLANGCI):
 	mkdir -p $(TOOLS)

@@ -43,7 +43,7 @@ type object struct {
 	APIVersion string   `yaml:"apiVersion"`
 	Kind       string   `yaml:"kind"`
 	Metadata   metadata `yaml:"metadata"`
-	Spec       groups   `yaml:"spec"`
+	Spec       Rules    `yaml:"spec"`
 }
 
 type metadata struct {
@@ -51,7 +51,8 @@ type metadata struct {
 	Labels map[string]string `yaml:"labels"`
 }
 
-type groups struct {
+// Rules are the groups of a file as Prometheus reads them.
+type Rules struct {
 	Groups []group `yaml:"groups"`
 }
 
@@ -71,7 +72,7 @@ type rule struct {
 }
 
 func run(m *resolve.Model) ([]emit.File, error) {
-	objects, err := each(m, "rules/objects/", func(f *resolve.RuleFile, g groups) any {
+	objects, err := each(m, "rules/objects/", func(f *resolve.RuleFile, g Rules) any {
 		return object{
 			APIVersion: "monitoring.coreos.com/v1", Kind: "PrometheusRule",
 			Metadata: metadata{Name: name(f), Labels: map[string]string{"app.kubernetes.io/name": "gpumeter", "app.kubernetes.io/component": f.Pack}},
@@ -81,7 +82,7 @@ func run(m *resolve.Model) ([]emit.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := each(m, "rules/plain/", func(_ *resolve.RuleFile, g groups) any { return g })
+	plain, err := each(m, "rules/plain/", func(_ *resolve.RuleFile, g Rules) any { return g })
 	return append(objects, plain...), err
 }
 
@@ -96,10 +97,10 @@ func below(f *resolve.RuleFile) string {
 	return ""
 }
 
-func each(m *resolve.Model, dir string, shape func(*resolve.RuleFile, groups) any) ([]emit.File, error) {
+func each(m *resolve.Model, dir string, shape func(*resolve.RuleFile, Rules) any) ([]emit.File, error) {
 	var files []emit.File
 	for _, f := range m.Rules {
-		g, err := groupsOf(f)
+		g, err := Groups(f, Defaults())
 		if err != nil {
 			return nil, err
 		}
@@ -121,11 +122,11 @@ func each(m *resolve.Model, dir string, shape func(*resolve.RuleFile, groups) an
 	return files, nil
 }
 
-// groupsOf are the groups of a file as Prometheus reads them.
-func groupsOf(f *resolve.RuleFile) (groups, error) {
-	var out groups
+// Groups makes them, with what is put in.
+func Groups(f *resolve.RuleFile, put resolve.Put) (Rules, error) {
+	var out Rules
 	for _, g := range f.Groups {
-		rules, err := g.Rules(f, Defaults())
+		rules, err := g.Rules(f, put)
 		if err != nil {
 			return out, fmt.Errorf("group %s: %w", g.Name, err)
 		}

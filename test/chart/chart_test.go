@@ -1,0 +1,252 @@
+// Package chart renders the Helm chart as its users do.
+package chart
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const dir = "../../charts/gpumeter"
+
+var presets = []string{"bare", "gpuOperator", "gke", "eks", "aks", "openshift"}
+
+// helm runs it, away from any cluster and configuration of the machine.
+func helm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	tool := os.Getenv("GPUMETER_HELM")
+	if tool == "" {
+		t.Skip("GPUMETER_HELM does not name a helm; `make test` sets it")
+	}
+	home := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), tool, args...)
+	cmd.Env = append(os.Environ(), "HOME="+home, "KUBECONFIG="+filepath.Join(home, "none"), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// sets makes flags of KEY=VALUE.
+func sets(values []string) (args []string) {
+	for _, v := range values {
+		args = append(args, "--set", v)
+	}
+	return args
+}
+
+// object is a rendered one.
+type object struct {
+	Kind     string
+	Metadata struct {
+		Name   string
+		Labels map[string]string
+	}
+	Data map[string]string
+	Spec yaml.Node
+	text string
+}
+
+// render are the objects of the chart with these values, each of which Kubernetes can read where the kind is its own.
+func render(t *testing.T, values ...string) (all []object) {
+	t.Helper()
+	out, err := helm(t, append([]string{"template", "gpumeter", dir, "--namespace", "monitoring"}, sets(values)...)...)
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", values, err, out)
+	}
+	for text := range strings.SplitSeq("\n"+out, "\n---\n") {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		o := object{text: text}
+		if err := yaml.Unmarshal([]byte(text), &o); err != nil || o.Kind == "" {
+			t.Fatalf("%v: %v\n%s", values, err, text)
+		}
+		if !strings.Contains(text, "apiVersion: monitoring.") && !strings.Contains(text, "apiVersion: security.openshift.io/") {
+			decode(t, text)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// decode reads an object as the API server does that refuses unknown fields.
+func decode(t *testing.T, text string) runtime.Object {
+	t.Helper()
+	o, _, err := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer().Decode([]byte(text), nil, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return o
+}
+
+// of are the objects of a kind.
+func of(all []object, kind string) (some []object) {
+	for _, o := range all {
+		if o.Kind == kind {
+			some = append(some, o)
+		}
+	}
+	return some
+}
+
+// pod is what the DaemonSet runs.
+func pod(t *testing.T, values ...string) corev1.PodSpec {
+	t.Helper()
+	sets := of(render(t, values...), "DaemonSet")
+	if len(sets) != 1 {
+		t.Fatalf("%d DaemonSets", len(sets))
+	}
+	return decode(t, sets[0].text).(*appsv1.DaemonSet).Spec.Template.Spec
+}
+
+// privileges are what a pod has beyond the restricted profile of Pod Security.
+func privileges(p corev1.PodSpec) (all []string) {
+	has := func(is bool, what string) {
+		if is {
+			all = append(all, what)
+		}
+	}
+	c := p.Containers[0]
+	s := c.SecurityContext
+	has(p.HostPID, "hostPID")
+	has(p.HostIPC, "hostIPC")
+	has(p.HostNetwork, "hostNetwork")
+	has(c.Ports[0].HostPort != 0, "hostPort")
+	has(s.Privileged != nil && *s.Privileged, "privileged")
+	has(s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem, "writable root")
+	has(p.SecurityContext.RunAsNonRoot == nil || !*p.SecurityContext.RunAsNonRoot, "user 0")
+	has(p.SecurityContext.SeccompProfile == nil || p.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault, "no seccomp")
+	has(p.SecurityContext.SELinuxOptions != nil, "SELinux")
+	has(*p.AutomountServiceAccountToken, "token")
+	if s.Privileged == nil {
+		has(s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation, "escalation")
+		has(s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}), "capabilities kept")
+		for _, one := range s.Capabilities.Add {
+			all = append(all, string(one))
+		}
+	}
+	for _, v := range p.Volumes {
+		if v.HostPath == nil {
+			continue
+		}
+		i := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == v.Name })
+		if c.VolumeMounts[i].ReadOnly {
+			all = append(all, v.HostPath.Path)
+		} else {
+			all = append(all, v.HostPath.Path+" to write")
+		}
+	}
+	return all
+}
+
+// Nothing is there that is not said here: the default, and what each value adds or takes.
+func TestPrivileges(t *testing.T) {
+	const pods = "/var/lib/kubelet/pod-resources"
+	for values, want := range map[string][]string{
+		"":                                  {"user 0", "token", pods, "/proc"},
+		"attribution=none":                  nil,
+		"metadata.source=none":              {"user 0", pods, "/proc"},
+		"metadata.source=kubelet":           {"user 0", "token", pods, "/proc"},
+		"metadata.source=podsAPI":           {"user 0", pods, "/proc", "/var/lib/kubelet/pods-api"},
+		"kubelet.directory=/data/k8":        {"user 0", "token", "/data/k8/pod-resources", "/proc"},
+		"kernelLog=true":                    {"privileged", "user 0", "token", pods, "/proc"},
+		"migProcesses=true":                 {"user 0", "token", "SYS_ADMIN", pods, "/proc"},
+		"state.hostPath=/var/lib/g":         {"user 0", "token", "/var/lib/g to write", pods, "/proc"},
+		"preset=gpuOperator":                {"user 0", "token", pods, "/proc"},
+		"preset=gke":                        {"privileged", "user 0", "token", pods, "/proc", "/home/kubernetes/bin/nvidia"},
+		"preset=eks":                        {"user 0", "token", pods, "/proc"},
+		"preset=aks":                        {"user 0", "token", pods, "/proc"},
+		"preset=openshift":                  {"user 0", "SELinux", "token", pods, "/proc"},
+		"attribution=none,preset=openshift": nil,
+	} {
+		if got := privileges(pod(t, values)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", values, got, want)
+		}
+	}
+}
+
+// What it asks for is no more than was measured.
+func TestResources(t *testing.T) {
+	r := pod(t, "").Containers[0].Resources
+	if cpu := r.Requests.Cpu().MilliValue(); cpu > 50 {
+		t.Errorf("%d m CPU", cpu)
+	}
+	if memory := r.Limits.Memory().Value(); memory > 64<<20 {
+		t.Errorf("%d bytes of memory", memory)
+	}
+	if !r.Limits.Cpu().IsZero() {
+		t.Error("a limit of CPU holds up scrapes")
+	}
+}
+
+// Each right has somebody who needs it.
+func TestRights(t *testing.T) {
+	for values, want := range map[string]string{
+		"":                              "pods list,watch; nodes get; resourceslices list; ",
+		"metadata.resourceSlices=false": "pods list,watch; nodes get; ",
+		"metadata.source=kubelet":       "nodes/pods get; ",
+		"metadata.source=podsAPI":       "",
+		"metadata.source=none":          "",
+		"attribution=none":              "",
+		"rbac.create=false,serviceAccount.name=a": "",
+	} {
+		all := render(t, values)
+		var got strings.Builder
+		for _, o := range of(all, "ClusterRole") {
+			var role struct {
+				Rules []struct{ Resources, Verbs []string }
+			}
+			if err := yaml.Unmarshal([]byte(o.text), &role); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range role.Rules {
+				got.WriteString(strings.Join(r.Resources, ",") + " " + strings.Join(r.Verbs, ",") + "; ")
+			}
+		}
+		if got.String() != want || len(of(all, "ClusterRoleBinding")) != len(of(all, "ClusterRole")) {
+			t.Errorf("%s: %q, want %q", values, got.String(), want)
+		}
+	}
+}
+
+// Every preset passes the strict lint, with all that can be switched on as with nothing.
+func TestLint(t *testing.T) {
+	for _, preset := range presets {
+		for _, more := range []string{"", ",prometheusOperator=true,podMonitoring.enabled=true,networkPolicy.enabled=true,web.tls.enabled=true,web.tls.secretName=s,rules.extra=true"} {
+			if out, err := helm(t, "lint", "--strict", dir, "--set", "preset="+preset+more); err != nil {
+				t.Errorf("%s%s: %v\n%s", preset, more, err, out)
+			}
+			render(t, "preset="+preset+more)
+		}
+	}
+}
+
+// The flags that are rendered are flags of the program: of all it only refuses the one that is none.
+func TestFlags(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "gpumeter")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../exporter/cmd/gpumeter")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, values := range []string{
+		"", "attribution=none", "metadata.source=podsAPI", "kernelLog=true,web.debug=true,web.configSecret=s",
+		"metadata.source=kubelet,metadata.kubeletInsecure=true,metadata.podLabels={a,b/*},metadata.podAnnotations={c},metrics.include={system},metrics.exclude={gpu.media.*},extraArgs={--series-limit=5}",
+	} {
+		args := append(pod(t, values).Containers[0].Args, "--not-a-flag")
+		out, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "--not-a-flag") {
+			t.Errorf("%s: %v: %v\n%s", values, args, err, out)
+		}
+	}
+}
