@@ -2,6 +2,7 @@
 package chart
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,10 +31,25 @@ func helm(t *testing.T, args ...string) (string, error) {
 		t.Skip("GPUMETER_HELM does not name a helm; `make test` sets it")
 	}
 	home := t.TempDir()
+	read(t)
 	cmd := exec.CommandContext(t.Context(), tool, args...)
 	cmd.Env = append(os.Environ(), "HOME="+home, "KUBECONFIG="+filepath.Join(home, "none"), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// read opens all files of the chart, as helm does, so that go test's cache sees them.
+func read(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			_, err = os.ReadFile(file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // sets makes flags of KEY=VALUE.

@@ -70,21 +70,28 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// cluster answers as an API server that has some kinds, and takes nothing.
-func cluster(t *testing.T, version, group string, kinds ...string) (kubeconfig string) {
+// cluster answers as an API server that has the kinds of the chart, and some more as group/Kind.
+func cluster(t *testing.T, version string, more ...string) (kubeconfig string) {
 	t.Helper()
-	var resources []string
-	for _, kind := range kinds {
-		resources = append(resources, fmt.Sprintf(`{"kind": %q, "name": "%ss", "namespaced": true, "verbs": ["get"]}`, kind, strings.ToLower(kind)))
+	kinds := map[string][]string{}
+	for _, kind := range append([]string{
+		"/ServiceAccount", "/Service", "/ConfigMap", "/Pod", "apps/DaemonSet", "rbac.authorization.k8s.io/ClusterRole", "rbac.authorization.k8s.io/ClusterRoleBinding",
+	}, more...) {
+		group, kind, _ := strings.Cut(kind, "/")
+		kinds[group] = append(kinds[group], fmt.Sprintf(`{"kind": %q, "name": "%ss", "namespaced": true, "verbs": ["get"]}`, kind, strings.ToLower(kind)))
 	}
-	pages := map[string]string{
-		"/version": `{"major": "1", "minor": "36", "gitVersion": "` + version + `"}`,
-		"/api":     `{"kind": "APIVersions", "versions": ["v1"]}`,
-		"/api/v1":  `{"kind": "APIResourceList", "groupVersion": "v1", "resources": []}`,
-		"/apis":    `{"kind": "APIGroupList", "groups": [{"name": "` + group + `", "versions": [{"groupVersion": "` + group + `/v1", "version": "v1"}]}]}`,
-
-		"/apis/" + group + "/v1": `{"kind": "APIResourceList", "groupVersion": "` + group + `/v1", "resources": [` + strings.Join(resources, ",") + `]}`,
+	pages := map[string]string{"/version": `{"major": "1", "minor": "36", "gitVersion": "` + version + `"}`, "/api": `{"kind": "APIVersions", "versions": ["v1"]}`}
+	var groups []string
+	for group, resources := range kinds {
+		path, of := "/apis/"+group+"/v1", group+"/v1"
+		if group == "" {
+			path, of = "/api/v1", "v1"
+		} else {
+			groups = append(groups, `{"name": "`+group+`", "versions": [{"groupVersion": "`+of+`", "version": "v1"}]}`)
+		}
+		pages[path] = `{"kind": "APIResourceList", "groupVersion": "` + of + `", "resources": [` + strings.Join(resources, ",") + `]}`
 	}
+	pages["/apis"] = `{"kind": "APIGroupList", "groups": [` + strings.Join(groups, ",") + `]}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if page, ok := pages[r.URL.Path]; ok {
 			w.Header().Set("Content-Type", "application/json")
@@ -104,8 +111,8 @@ func cluster(t *testing.T, version, group string, kinds ...string) (kubeconfig s
 
 // What a user has to know is said when it is installed.
 func TestNotes(t *testing.T) {
-	plain := cluster(t, "v1.36.0", "apps")
-	operated := cluster(t, "v1.36.0", "monitoring.coreos.com", "ServiceMonitor", "PodMonitor", "PrometheusRule")
+	plain := cluster(t, "v1.36.0")
+	operated := cluster(t, "v1.36.0", "monitoring.coreos.com/ServiceMonitor", "monitoring.coreos.com/PodMonitor", "monitoring.coreos.com/PrometheusRule")
 	for name, x := range map[string]struct {
 		cluster, values string
 		want            []string // with ! not
@@ -118,15 +125,15 @@ func TestNotes(t *testing.T) {
 		"the operator":   {operated, "", []string{"!left out", "monitor.labels.release"}},
 		"its labels":     {operated, "monitor.labels.release=prom", []string{"!left out", "!monitor.labels.release"}},
 		"switched off":   {operated, "prometheusOperator=false", []string{"switched off"}},
-		"on EKS":         {cluster(t, "v1.36.0-eks-1a2b3c", "apps"), "", []string{"--set preset=eks"}},
-		"on GKE":         {cluster(t, "v1.36.0-gke.1234", "apps"), "", []string{"--set preset=gke"}},
-		"GPU operator":   {cluster(t, "v1.36.0-eks-1a2b3c", "nvidia.com", "ClusterPolicy"), "", []string{"--set preset=gpuOperator"}},
-		"OpenShift":      {cluster(t, "v1.36.0", "security.openshift.io", "SecurityContextConstraints"), "", []string{"--set preset=openshift"}},
-		"preset is set":  {cluster(t, "v1.36.0-eks-1a2b3c", "apps"), "preset=eks", []string{"!another preset"}},
+		"on EKS":         {cluster(t, "v1.36.0-eks-1a2b3c"), "", []string{"--set preset=eks"}},
+		"on GKE":         {cluster(t, "v1.36.0-gke.1234"), "", []string{"--set preset=gke"}},
+		"GPU operator":   {cluster(t, "v1.36.0-eks-1a2b3c", "nvidia.com/ClusterPolicy"), "", []string{"--set preset=gpuOperator"}},
+		"OpenShift":      {cluster(t, "v1.36.0", "security.openshift.io/SecurityContextConstraints"), "", []string{"--set preset=openshift"}},
+		"preset is set":  {cluster(t, "v1.36.0-eks-1a2b3c"), "preset=eks", []string{"!another preset"}},
 		"nothing wanted": {plain, "serviceMonitor.enabled=false,rules.enabled=false", []string{"!left out"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := helm(t, append([]string{"install", "gpumeter", dir, "--dry-run=client", "--kubeconfig", x.cluster}, sets([]string{x.values})...)...)
+			out, err := helm(t, append([]string{"install", "gpumeter", dir, "--dry-run=client", "--disable-openapi-validation", "--kubeconfig", x.cluster}, sets([]string{x.values})...)...)
 			_, notes, found := strings.Cut(out, "\nNOTES:\n")
 			if err != nil || !found {
 				t.Fatalf("%v\n%s", err, out)

@@ -122,9 +122,11 @@ func TestOperator(t *testing.T) {
 			t.Errorf("%s: %d of the operator's objects, want %d", values, got, want)
 		}
 	}
-	out, err := helm(t, "template", "gpumeter", dir, "--api-versions", "monitoring.coreos.com/v1/ServiceMonitor", "--api-versions", "monitoring.coreos.com/v1/PrometheusRule")
-	if err != nil || strings.Count(out, "\napiVersion: monitoring.coreos.com/v1\n") != 5 {
-		t.Errorf("%v\n%s", err, out)
+	for values, want := range map[string]int{"": 5, "prometheusOperator=false": 0} {
+		out, err := helm(t, "template", "gpumeter", dir, "--api-versions", "monitoring.coreos.com/v1/ServiceMonitor,monitoring.coreos.com/v1/PrometheusRule", "--set", values)
+		if got := strings.Count(out, "\napiVersion: monitoring.coreos.com/v1\n"); err != nil || got != want {
+			t.Errorf("%s, where there are its kinds: %v, %d of them, want %d", values, err, got, want)
+		}
 	}
 }
 

@@ -108,10 +108,10 @@ func TestThresholds(t *testing.T) {
 		}
 	}
 	for name, want := range map[string][]string{
-		"GPUIdleWaste":                          {"< 0.125", "[1h30s:30s]", ">= 121"},
-		"gpu:gpu_xid_errors:held":               {"[2m:30s]", ">= 4", `gpu_xid_action=~"reset|drain"`},
-		"gpu:gpu_ecc_uncorrectable_errors:held": {"[1d2h3m34s:30s]", ">= 3127"},
-		"gpu:gpu_temperature_warning:held":      {"< 5", "[5m30s:30s]", ">= 11"},
+		"GPUIdleWaste":                         {"< 0.125", "[1h30s:30s]", ">= 121"},
+		"gpu:gpuxid_errors:held":               {"[2m:30s]", ">= 4", `gpu_xid_action=~"reset|drain"`},
+		"gpu:gpuecc_uncorrectable_errors:held": {"[1d2h3m34s:30s]", ">= 3127"},
+		"gpu:gpu_temperature_warning:held":     {"< 5", "[5m30s:30s]", ">= 11"},
 	} {
 		for _, text := range want {
 			if !strings.Contains(all[name].Expr, text) {
