@@ -133,7 +133,7 @@ func TestNotes(t *testing.T) {
 		"nothing wanted": {plain, "serviceMonitor.enabled=false,rules.enabled=false", []string{"!left out"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := helm(t, append([]string{"install", "gpumeter", dir, "--dry-run=client", "--disable-openapi-validation", "--kubeconfig", x.cluster}, sets([]string{x.values})...)...)
+			out, err := helm(t, append([]string{"install", "gpumeter", dir, "--dry-run=server", "--disable-openapi-validation", "--kubeconfig", x.cluster}, sets([]string{x.values})...)...)
 			_, notes, found := strings.Cut(out, "\nNOTES:\n")
 			if err != nil || !found {
 				t.Fatalf("%v\n%s", err, out)
