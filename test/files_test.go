@@ -14,7 +14,7 @@ import (
 // Folders that are generated as a whole; elsewhere generated files are Go and named zz_.
 var generatedFolders = []string{
 	"spec/schema", "spec/reference", "spec/semconv", "rules", "dashboards", "mixin/generated", "charts/gpumeter/files",
-	"charts/gpumeter/values.yaml", "charts/gpumeter/values.schema.json",
+	"charts/gpumeter/README.md", "charts/gpumeter/values.yaml", "charts/gpumeter/values.schema.json",
 }
 
 // In JSON the quotes are escaped.

@@ -16,11 +16,11 @@ import (
 	"github.com/gpumeter/gpumeter/gen/resolve"
 )
 
-// Emitter writes charts/gpumeter/files, the values and their schema. The templates are written by hand.
+// Emitter writes charts/gpumeter/files, the values, their schema and their page. The templates are written by hand.
 var Emitter = emit.Emitter{
 	Name: "chart",
 	Doc:  "the Helm chart's rules, dashboards, values and their schema",
-	Owns: []string{root + "files/*/*", root + "values.yaml", root + "values.schema.json"},
+	Owns: []string{root + "files/*/*", root + "values.yaml", root + "values.schema.json", root + "README.md"},
 	Run:  run,
 }
 
@@ -43,8 +43,12 @@ func run(m *resolve.Model) ([]emit.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("values: %w", err)
 	}
+	readme, err := readmeOf(all)
+	if err != nil {
+		return nil, fmt.Errorf("values: %w", err)
+	}
 	shown := "# " + emit.Header(source) + "\n\n" + hidden.ReplaceAllString(all, "")
-	files := []emit.File{{Path: root + "values.yaml", Data: []byte(shown)}, {Path: root + "values.schema.json", Data: schema}}
+	files := []emit.File{{Path: root + "values.yaml", Data: []byte(shown)}, {Path: root + "values.schema.json", Data: schema}, {Path: root + "README.md", Data: readme}}
 	for _, f := range m.Rules {
 		data, err := rules(f)
 		if err != nil {

@@ -67,11 +67,7 @@ func typeOf(n *yaml.Node, brief, more string) (map[string]any, error) {
 		}
 	}
 	if brief != "" {
-		lines := strings.Split(brief, "\n")
-		for i := range lines {
-			lines[i] = strings.TrimSpace(strings.TrimPrefix(lines[i], "#"))
-		}
-		out["description"] = strings.Join(lines, " ")
+		out["description"] = briefOf(brief)
 	}
 	if more != "" {
 		var own map[string]any
