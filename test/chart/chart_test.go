@@ -184,6 +184,8 @@ func TestPrivileges(t *testing.T) {
 		"preset=aks":                        {"user 0", "token", pods, "/proc"},
 		"preset=openshift":                  {"user 0", "SELinux", "token", pods, "/proc"},
 		"attribution=none,preset=openshift": nil,
+		"attribution=none,kernelLog=true":   {"privileged", "user 0"},
+		"attribution=none,preset=gke":       {"privileged", "/home/kubernetes/bin/nvidia"},
 	} {
 		if got := privileges(pod(t, values)); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", values, got, want)

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -24,6 +25,7 @@ func TestConflicts(t *testing.T) {
 		"metadata.source=none,metadata.podAnnotations={a}": "metadata.source other than none",
 		"metadata.kubeletInsecure=true":                    "belongs to metadata.source kubelet",
 		"attribution=none,migProcesses=true":               "migProcesses wants attribution",
+		"attribution=none,state.hostPath=/var/lib/g":       "state.hostPath wants attribution",
 		"podMonitor.enabled=true":                          "every series is there twice",
 		"monitor.basicAuth.a=b,monitor.authorization.a=b":  "monitor.basicAuth and monitor.authorization: give one",
 		"podMonitoring.enabled=true,monitor.basicAuth.a=b": "Google's managed Prometheus takes no",
@@ -67,6 +69,21 @@ func TestStrict(t *testing.T) {
 		if out, err := helm(t, append([]string{"template", "gpumeter", dir}, sets([]string{values})...)...); err != nil {
 			t.Errorf("%s: %v\n%s", values, err, out)
 		}
+	}
+}
+
+// What the README says to set can be set.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("--set ([a-zA-Z.]+=[^ `\n]+)").FindAllStringSubmatch(string(text), -1)
+	if len(found) < 10 {
+		t.Errorf("only %d values", len(found))
+	}
+	for _, m := range found {
+		render(t, m[1])
 	}
 }
 

@@ -26,6 +26,9 @@
 {{- if and $v.migProcesses (eq $v.attribution "none") -}}
 {{- $bad = append $bad "migProcesses wants attribution: it tells whose the processes are" -}}
 {{- end -}}
+{{- if and $v.state.hostPath (eq $v.attribution "none") -}}
+{{- $bad = append $bad "state.hostPath wants attribution: the directory is root's, and without attribution the pod is not" -}}
+{{- end -}}
 {{- if and $v.serviceMonitor.enabled $v.podMonitor.enabled -}}
 {{- $bad = append $bad "serviceMonitor.enabled and podMonitor.enabled: give one, or every series is there twice" -}}
 {{- end -}}
