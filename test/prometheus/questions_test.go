@@ -105,6 +105,9 @@ func (s *server) checkQuestions(t *testing.T, end time.Time, machines []machine)
 		"Which engine burns a GPU without serving requests?": {
 			"inference", "Which engine burns a GPU without serving requests", 1, []string{"k8s_pod_name"},
 			scaled(more("gpu_workload_allocated_time_seconds_total", has("k8s_pod_name", idle), "k8s_pod_name"), half), false, "30m"},
+		"Whom to bill for a job of Kubernetes?": {
+			"workload", "Whom to bill for a job?", 0, []string{"k8s_namespace_name", "k8s_workload_name"},
+			scaled(more("gpu_usage_allocated_time_seconds_total", has("gpu_workload_type", "kubernetes"), "k8s_namespace_name", "k8s_workload_name"), half), false, "30m"},
 		"Whom to bill for a job?": {
 			"chargeback", "Whom to bill for a job?", 0, []string{"slurm_job_id", "slurm_account", "slurm_user"},
 			scaled(more("gpu_workload_allocated_time_seconds_total", func(x trace) bool { return x.labels.Get("slurm_job_id") != "" }, "slurm_job_id", "slurm_account", "slurm_user"), half), false, "30m"},

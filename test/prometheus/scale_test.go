@@ -134,13 +134,13 @@ type trace struct {
 func (t trace) own() labels.Labels {
 	builder := labels.NewBuilder(t.labels)
 	builder.Set("job", "gpumeter").Set("instance", t.node).Set("cluster", "prod")
-	team := t.number / 4 // a workload has pods on four machines, about eight devices a workload
-	for name, number := range map[string]int{
-		"gpu_uuid": t.number, "gpu_partition_uuid": t.number, "k8s_pod_name": t.number, "k8s_workload_name": team, "k8s_namespace_name": team % 100,
-	} {
+	for _, name := range []string{"gpu_uuid", "gpu_partition_uuid", "k8s_pod_name", "k8s_workload_name"} {
 		if value := t.labels.Get(name); value != "" {
-			builder.Set(name, fmt.Sprintf("%s-%d", value, number))
+			builder.Set(name, fmt.Sprintf("%s-%d", value, t.number))
 		}
+	}
+	if value := t.labels.Get("k8s_namespace_name"); value != "" {
+		builder.Set("k8s_namespace_name", fmt.Sprintf("%s-%d", value, t.number%100))
 	}
 	return builder.Labels()
 }

@@ -68,7 +68,7 @@ func second(d dashboard.Dashboard, generated string) (resource.Manifest, error) 
 	out.Layout.RowsLayoutKind = rows
 	return resource.Manifest{
 		ApiVersion: "dashboard.grafana.app/v2", Kind: "Dashboard", Spec: *out,
-		Metadata: resource.Metadata{Name: *d.Uid, Annotations: map[string]string{"grafana.app/message": generated}},
+		Metadata: resource.Metadata{Name: *d.Uid, Annotations: map[string]string{"generated": generated}},
 	}, nil
 }
 
