@@ -57,10 +57,12 @@ test: $(PROMTOOL) $(PROMETHEUS) $(ALERTMANAGER) $(PINT) $(HELM) ## Run all tests
 test-gpu: build ## On a machine with an NVIDIA GPU: compare every value with nvidia-smi, idle and under load.
 	GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" go test -tags gpu -count=1 -v -timeout 30m -run '^TestGPU$$' ./test/gpu
 
-e2e-kubernetes: build ## As root on Linux: run beside a real kubelet and API server, which are built once (10 minutes).
-	test/kubernetes/prepare $(MAKE) --no-print-directory $(KUBE_APISERVER) $(KUBELET)
+e2e-kubernetes: build ## As root on Linux: run in a real cluster, whose programs are built once (10 minutes).
+	test/kubernetes/prepare $(MAKE) --no-print-directory $(KUBERNETES) $(HELM) $(KUBECONFORM) $(OPERATOR_CRDS)
 	cd test/kubernetes && GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" GPUMETER_KUBE_APISERVER=$(KUBE_APISERVER) \
-		GPUMETER_KUBELET=$(KUBELET) go test -count=1 -v -timeout 20m $(TESTFLAGS) ./...
+		GPUMETER_KUBE_CONTROLLER_MANAGER=$(KUBE_CONTROLLER_MANAGER) GPUMETER_KUBE_SCHEDULER=$(KUBE_SCHEDULER) \
+		GPUMETER_KUBELET=$(KUBELET) GPUMETER_KUBECTL=$(KUBECTL) GPUMETER_HELM=$(HELM) GPUMETER_KUBECONFORM=$(KUBECONFORM) \
+		GPUMETER_OPERATOR_CRDS=$(OPERATOR_CRDS) go test -count=1 -v -timeout 20m $(TESTFLAGS) ./...
 
 e2e-prometheus: build ## Run the rules in Prometheus' own rule manager and database.
 	cd test/prometheus && GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" go test -count=1 -timeout 20m $(TESTFLAGS) ./...

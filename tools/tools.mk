@@ -16,10 +16,19 @@ ALERTMANAGER := $(TOOLS)/alertmanager-$(shell cat tools/alertmanager/go.mod tool
 HELM := $(TOOLS)/helm-$(shell cat tools/helm/go.mod tools/helm/go.sum | cksum | cut -d ' ' -f 1)
 HELM_FLAGS := $(foreach package,chartutil lint/rules,-X helm.sh/helm/v3/pkg/$(package).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(package).k8sVersionMinor=36)
 
+# What checks its objects, and the kinds of Prometheus' operator, which are in its module and not in its binary.
+KUBECONFORM := $(TOOLS)/kubeconform-$(shell cat tools/kubeconform/go.mod tools/kubeconform/go.sum | cksum | cut -d ' ' -f 1)
+OPERATOR := github.com/prometheus-operator/prometheus-operator@v0.92.0
+OPERATOR_CRDS := $(TOOLS)/$(notdir $(OPERATOR))-crds
+
 # And so are Kubernetes' own programs, of tools/kubernetes.
 KUBE_PINS := $(shell cat tools/kubernetes/go.mod tools/kubernetes/go.sum | cksum | cut -d ' ' -f 1)
 KUBE_APISERVER := $(TOOLS)/kube-apiserver-$(KUBE_PINS)
+KUBE_CONTROLLER_MANAGER := $(TOOLS)/kube-controller-manager-$(KUBE_PINS)
+KUBE_SCHEDULER := $(TOOLS)/kube-scheduler-$(KUBE_PINS)
 KUBELET := $(TOOLS)/kubelet-$(KUBE_PINS)
+KUBECTL := $(TOOLS)/kubectl-$(KUBE_PINS)
+KUBERNETES := $(KUBE_APISERVER) $(KUBE_CONTROLLER_MANAGER) $(KUBE_SCHEDULER) $(KUBELET) $(KUBECTL)
 
 # They discover no targets here: without remove_all_sd they would bring every cloud's library.
 $(PROMETHEUS) $(PROMTOOL) $(PINT): $(TOOLS)/%-$(PROM_PINS):
@@ -34,11 +43,21 @@ $(HELM):
 	mkdir -p $(TOOLS)
 	cd tools/helm && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w $(HELM_FLAGS)' -o $@ helm.sh/helm/v3/cmd/helm
 
+$(KUBECONFORM):
+	mkdir -p $(TOOLS)
+	cd tools/kubeconform && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ github.com/yannh/kubeconform/cmd/kubeconform
+
+$(OPERATOR_CRDS):
+	mkdir -p $(TOOLS)
+	cp -r "$$(go mod download -json $(OPERATOR) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/example/prometheus-operator-crd" $@.new
+	chmod -R u+w $@.new
+	mv $@.new $@
+
 $(GOLANGCI):
 	mkdir -p $(TOOLS)
 	cd tools && go build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-$(KUBE_APISERVER) $(KUBELET): $(TOOLS)/%-$(KUBE_PINS):
+$(KUBERNETES): $(TOOLS)/%-$(KUBE_PINS):
 	mkdir -p $(TOOLS)
 	cd tools/kubernetes && version=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && \
 		CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" -o $@ k8s.io/kubernetes/cmd/$*
