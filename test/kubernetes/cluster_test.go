@@ -21,12 +21,13 @@ import (
 
 const (
 	nodeName = "node-1"
-	apiURL   = "https://" + address + ":6443"
+	apiURL   = "https://" + address + ":443"
 	// A kubelet signs a certificate for its node's name, and not for its address.
 	kubeletURL = "https://" + nodeName + ":10250"
 	// The room's own directories stand where nodes have them.
 	kubeletDir = "/var/lib/kubelet"
 	roomDir    = "/run/room"
+	kubeconfig = roomDir + "/kubeconfig"         // the administrator's, and the kubelet's own beside it
 	apiCA      = roomDir + "/api/apiserver.crt"  // the server signs its own certificate
 	kubeletCA  = kubeletDir + "/pki/kubelet.crt" // and so does the kubelet
 	auditLog   = roomDir + "/audit.log"
@@ -34,9 +35,10 @@ const (
 
 // cluster is a node and its API server.
 type cluster struct {
-	etcd, api, containerd, kubelet *daemon
-	admin                          kubernetes.Interface
-	config                         *rest.Config
+	etcd, api, controllers, scheduler *daemon
+	containerd, kubelet               *daemon
+	admin                             kubernetes.Interface
+	config                            *rest.Config
 }
 
 // startCluster starts it, and has it ended with the test.
@@ -46,10 +48,15 @@ func startCluster(t *testing.T) *cluster {
 	}
 	c.etcd = c.daemon("etcd", nil, "--data-dir", roomDir+"/etcd", "--unsafe-no-fsync")
 	c.api = c.apiServer(t)
+	asUser(t, kubeconfig, "admin")
 	c.containerd = c.runtime(t)
 	c.kubelet = c.node(t)
+	c.controllers = c.daemon("kube-controller-manager", nil, "--kubeconfig", kubeconfig, "--authentication-kubeconfig", kubeconfig,
+		"--authorization-kubeconfig", kubeconfig, "--root-ca-file", apiCA, "--cert-dir", roomDir+"/controllers", "--leader-elect=false")
+	c.scheduler = c.daemon("kube-scheduler", nil, "--kubeconfig", kubeconfig, "--authentication-kubeconfig", kubeconfig,
+		"--authorization-kubeconfig", kubeconfig, "--cert-dir", roomDir+"/scheduler", "--leader-elect=false")
 	t.Cleanup(func() {
-		for _, d := range []*daemon{c.kubelet, c.containerd, c.api, c.etcd} { // they end with the room
+		for _, d := range []*daemon{c.scheduler, c.controllers, c.kubelet, c.containerd, c.api, c.etcd} { // they end with the room
 			if t.Failed() {
 				t.Logf("%s said last:\n%s", d.name, d.tail())
 			}
@@ -58,7 +65,7 @@ func startCluster(t *testing.T) *cluster {
 	c.etcd.start(t)
 	c.containerd.start(t)
 	c.startAPI(t)
-	importImage(t)
+	importPayload(t)
 	c.startKubelet(t)
 	return c
 }
@@ -129,12 +136,14 @@ kind: Policy
 omitStages: [RequestReceived]
 rules:
   - level: RequestResponse
-    users: ["system:serviceaccount:monitoring:gpumeter"]
+    users: ["system:serviceaccount:monitoring:gpumeter", "system:serviceaccount:gpus:gpumeter"]
   - level: None
 `
 
-// apiServer knows the administrator and the kubelet by tokens, and everybody else as clusters do. Pods
-// need no service account here, as there is no controller that would make them one.
+// withoutAccounts lets pods in that have no service account, for as long as there is no controller to make them one.
+const withoutAccounts = "--disable-admission-plugins=ServiceAccount"
+
+// apiServer knows the administrator and the kubelet by tokens, and everybody else as clusters do.
 func (c *cluster) apiServer(t *testing.T) *daemon {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -143,16 +152,16 @@ func (c *cluster) apiServer(t *testing.T) *daemon {
 	accounts := write(t, roomDir+"/accounts.key", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})))
 	tokens := write(t, roomDir+"/tokens.csv", "admin,admin,1,system:masters\nkubelet,system:node:"+nodeName+",2,\"system:nodes,system:masters\"\n")
 	return c.daemon("kube-apiserver", nil,
-		"--etcd-servers=http://127.0.0.1:2379", "--secure-port=6443", "--advertise-address="+address, "--cert-dir="+filepath.Dir(apiCA),
-		"--service-cluster-ip-range=10.78.0.0/24", "--service-account-issuer=https://kubernetes.default.svc",
+		"--etcd-servers=http://127.0.0.1:2379", "--secure-port=443", "--advertise-address="+address, "--cert-dir="+filepath.Dir(apiCA),
+		"--service-cluster-ip-range="+services, "--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+accounts, "--service-account-signing-key-file="+accounts,
-		"--token-auth-file="+tokens, "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount",
+		"--token-auth-file="+tokens, "--authorization-mode=RBAC", withoutAccounts, "--allow-privileged=true",
 		"--audit-policy-file="+write(t, roomDir+"/audit.yaml", auditPolicy), "--audit-log-path="+auditLog,
 	)
 }
 
-// A pod has the host's network: then no program need make one. The configuration is there for the
-// runtime to say that it is ready.
+// Pods of the test's own have the host's network. Those of the chart have addresses of a bridge, and may have the
+// devices' driver by the runtime class of NVIDIA's operator.
 const runtimeConfig = `
 version = 2
 root = "/var/lib/containerd"
@@ -164,12 +173,22 @@ state = "/run/containerd"
   restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "native"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
+      BinaryName = "` + roomDir + `/nvidia"
   [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
     conf_dir = "` + roomDir + `/cni"
 `
 
+const podNetwork = `{"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "pods", "isGateway": true,
+	"ipam": {"type": "host-local", "subnet": "10.79.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}}]}`
+
 func (c *cluster) runtime(t *testing.T) *daemon {
-	write(t, roomDir+"/cni/10-none.conflist", `{"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "loopback"}]}`)
+	write(t, roomDir+"/cni/10-pods.conflist", podNetwork)
 	return c.daemon("containerd", nil, "--config", write(t, roomDir+"/containerd.toml", runtimeConfig))
 }
 
@@ -185,6 +204,8 @@ cgroupDriver: cgroupfs
 failCgroupV1: false
 failSwapOn: false
 resolvConf: ""
+clusterDNS: [` + address + `]
+clusterDomain: cluster.local
 makeIPTablesUtilChains: false
 localStorageCapacityIsolation: false
 imageGCHighThresholdPercent: 100
@@ -194,13 +215,19 @@ nodeStatusReportFrequency: 1s
 featureGates: {PodsAPI: %t}
 `
 
-func (c *cluster) node(t *testing.T) *daemon {
-	write(t, roomDir+"/kubeconfig", `{"apiVersion": "v1", "kind": "Config", "current-context": "room",
+// asUser writes the configuration of whoever is known by that token.
+func asUser(t *testing.T, file, token string) {
+	write(t, file, `{"apiVersion": "v1", "kind": "Config", "current-context": "room",
 		"clusters": [{"name": "room", "cluster": {"server": "`+apiURL+`", "certificate-authority": "`+apiCA+`"}}],
-		"users": [{"name": "kubelet", "user": {"token": "kubelet"}}],
-		"contexts": [{"name": "room", "context": {"cluster": "room", "user": "kubelet"}}]}`)
+		"users": [{"name": "`+token+`", "user": {"token": "`+token+`"}}],
+		"contexts": [{"name": "room", "context": {"cluster": "room", "user": "`+token+`"}}]}`)
+}
+
+func (c *cluster) node(t *testing.T) *daemon {
+	config := roomDir + "/kubelet.kubeconfig"
+	asUser(t, config, "kubelet")
 	c.configure(t, false)
-	return c.daemon("kubelet", nil, "--config", roomDir+"/kubelet.yaml", "--kubeconfig", roomDir+"/kubeconfig",
+	return c.daemon("kubelet", nil, "--config", roomDir+"/kubelet.yaml", "--kubeconfig", config,
 		"--hostname-override", nodeName, "--node-ip", address)
 }
 

@@ -44,4 +44,5 @@ func TestKubernetes(t *testing.T) {
 	t.Run("nothing is lost while the kubelet starts again", r.kubeletRestart)
 	t.Run("nothing is lost while the API server is away", r.apiRestart)
 	t.Run("the kubelet's Pods API tells what pods are, and the API server is left alone", r.podsAPI)
+	t.Run("the chart", r.chart)
 }

@@ -89,13 +89,19 @@ func (r *room) kubeletHTTPS(t *testing.T) {
 	e.shows(t, expected...)
 }
 
+// startPodsAPI has the kubelet tell what pods are on a socket of its own.
+func (c *cluster) startPodsAPI(t *testing.T) {
+	t.Helper()
+	c.configure(t, true)
+	c.stopKubelet(t)
+	c.startKubelet(t)
+}
+
 // podsAPI has the kubelet tell what pods are on a socket: who asks for nothing else knows, and who
 // watches at the API server ends that.
 func (r *room) podsAPI(t *testing.T) {
 	expected := r.keeper(t, "by-socket")
-	r.configure(t, true)
-	r.stopKubelet(t)
-	r.startKubelet(t)
+	r.startPodsAPI(t)
 	e := r.serve(t, r.gpus, 9452, "--kubernetes.pod-metadata", "kubelet")
 	e.shows(t, expected...)
 	p := newPod("lab", "told", "sleep", "nvidia.com/gpu")

@@ -27,8 +27,9 @@ const (
 	inside = "inside"        // the tests
 )
 
-// address is the node's and the API server's, which has to be none of loopback.
-const address = "10.77.0.1"
+// address is the node's and the API server's, which has to be none of loopback. Pods look for the API server at the
+// first address of services, which is the node's too here: then nothing need lead there.
+const address, services, apiAddress = "10.77.0.1", "10.78.0.0/24", "10.78.0.1"
 
 func TestMain(m *testing.M) {
 	var code int
@@ -55,8 +56,11 @@ func TestMain(m *testing.M) {
 
 // programs are what is not built here, and what make e2e-kubernetes builds.
 var (
-	programs = []string{"etcd", "containerd", "runc", "ctr"}
-	built    = []string{"GPUMETER_BINARY", "GPUMETER_KUBE_APISERVER", "GPUMETER_KUBELET"}
+	programs = []string{"etcd", "containerd", "runc", "ctr", "/usr/lib/cni/bridge", "busybox"}
+	built    = []string{
+		"GPUMETER_BINARY", "GPUMETER_KUBE_APISERVER", "GPUMETER_KUBE_CONTROLLER_MANAGER", "GPUMETER_KUBE_SCHEDULER", "GPUMETER_KUBELET",
+		"GPUMETER_KUBECTL", "GPUMETER_HELM", "GPUMETER_KUBECONFORM", "GPUMETER_OPERATOR_CRDS",
+	}
 )
 
 // missing says what this machine lacks to run a kubelet; empty: nothing.
@@ -222,7 +226,7 @@ func furnish() error {
 	return network()
 }
 
-// network brings up loopback, with the node's address beside its own.
+// network brings up loopback, with the node's addresses beside its own.
 func network() error {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {
@@ -234,15 +238,18 @@ func network() error {
 		return err
 	}
 	up.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	node, err := unix.NewIfreq("lo:1")
-	if err == nil {
-		err = node.SetInet4Addr([]byte{10, 77, 0, 1})
-	}
-	if err == nil {
-		err = unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, up)
-	}
-	if err == nil {
-		err = unix.IoctlIfreq(s, unix.SIOCSIFADDR, node)
+	err = unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, up)
+	for i, address := range []string{address, apiAddress} {
+		var more *unix.Ifreq
+		if err == nil {
+			more, err = unix.NewIfreq(fmt.Sprint("lo:", i+1))
+		}
+		if err == nil {
+			err = more.SetInet4Addr(net.ParseIP(address).To4())
+		}
+		if err == nil {
+			err = unix.IoctlIfreq(s, unix.SIOCSIFADDR, more)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("the room's network: %w", err)
