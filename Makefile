@@ -50,8 +50,9 @@ lint: $(GOLANGCI) ## Run golangci-lint at its pinned version.
 	cd test/kubernetes && $(GOLANGCI) run
 	cd test/prometheus && $(GOLANGCI) run
 
-test: $(PROMTOOL) $(PROMETHEUS) $(ALERTMANAGER) $(PINT) $(HELM) ## Run all tests with the race detector; needs no GPU.
-	GPUMETER_PROMTOOL=$(PROMTOOL) GPUMETER_PROMETHEUS=$(PROMETHEUS) GPUMETER_ALERTMANAGER=$(ALERTMANAGER) GPUMETER_PINT=$(PINT) GPUMETER_HELM=$(HELM) \
+test: $(PROMTOOL) $(PROMETHEUS) $(ALERTMANAGER) $(PINT) $(HELM) $(HELM4) $(HELM_UNITTEST) ## Run all tests with the race detector; needs no GPU.
+	GPUMETER_PROMTOOL=$(PROMTOOL) GPUMETER_PROMETHEUS=$(PROMETHEUS) GPUMETER_ALERTMANAGER=$(ALERTMANAGER) GPUMETER_PINT=$(PINT) \
+		GPUMETER_HELM=$(HELM) GPUMETER_HELM4=$(HELM4) GPUMETER_HELM_UNITTEST=$(HELM_UNITTEST) \
 		go test -race $(TESTFLAGS) ./...
 
 test-gpu: build ## On a machine with an NVIDIA GPU: compare every value with nvidia-smi, idle and under load.

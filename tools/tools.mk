@@ -16,12 +16,16 @@ ALERTMANAGER := $(TOOLS)/alertmanager-$(shell cat tools/alertmanager/go.mod tool
 HELM := $(TOOLS)/helm-$(shell cat tools/helm/go.mod tools/helm/go.sum | cksum | cut -d ' ' -f 1)
 HELM_FLAGS := $(foreach package,chartutil lint/rules,-X helm.sh/helm/v3/pkg/$(package).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(package).k8sVersionMinor=36)
 
+# Helm 4 takes the version from its own modules.
+HELM4 := $(TOOLS)/helm4-$(shell cat tools/helm4/go.mod tools/helm4/go.sum | cksum | cut -d ' ' -f 1)
+HELM_UNITTEST := $(TOOLS)/helm-unittest-$(shell cat tools/helm-unittest/go.mod tools/helm-unittest/go.sum | cksum | cut -d ' ' -f 1)
+
 # What checks its objects, and the kinds of Prometheus' operator, which are in its module and not in its binary.
 KUBECONFORM := $(TOOLS)/kubeconform-$(shell cat tools/kubeconform/go.mod tools/kubeconform/go.sum | cksum | cut -d ' ' -f 1)
 OPERATOR := github.com/prometheus-operator/prometheus-operator@v0.92.0
 OPERATOR_CRDS := $(TOOLS)/$(notdir $(OPERATOR))-crds
 
-# And so are Kubernetes' own programs, of tools/kubernetes.
+# Kubernetes' own programs, of tools/kubernetes.
 KUBE_PINS := $(shell cat tools/kubernetes/go.mod tools/kubernetes/go.sum | cksum | cut -d ' ' -f 1)
 KUBE_APISERVER := $(TOOLS)/kube-apiserver-$(KUBE_PINS)
 KUBE_CONTROLLER_MANAGER := $(TOOLS)/kube-controller-manager-$(KUBE_PINS)
@@ -52,6 +56,14 @@ $(OPERATOR_CRDS):
 	cp -r "$$(go mod download -json $(OPERATOR) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/example/prometheus-operator-crd" $@.new
 	chmod -R u+w $@.new
 	mv $@.new $@
+
+$(HELM4):
+	mkdir -p $(TOOLS)
+	cd tools/helm4 && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ helm.sh/helm/v4/cmd/helm
+
+$(HELM_UNITTEST):
+	mkdir -p $(TOOLS)
+	cd tools/helm-unittest && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ github.com/helm-unittest/helm-unittest/cmd/helm-unittest
 
 $(GOLANGCI):
 	mkdir -p $(TOOLS)
