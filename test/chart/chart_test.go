@@ -6,29 +6,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/kubernetes/scheme"
-
-	"go.yaml.in/yaml/v3"
 )
 
 const dir = "../../charts/gpumeter"
 
 var presets = []string{"bare", "gpuOperator", "gke", "eks", "aks", "openshift"}
 
-// helm runs it, away from any cluster and configuration of the machine.
-func helm(t *testing.T, args ...string) (string, error) {
+// run starts a program that an environment variable names, away from any cluster and configuration of the machine.
+func run(t *testing.T, variable string, args ...string) (string, error) {
 	t.Helper()
-	tool := os.Getenv("GPUMETER_HELM")
+	tool := os.Getenv(variable)
 	if tool == "" {
-		t.Skip("GPUMETER_HELM does not name a helm; `make test` sets it")
+		t.Skipf("%s names no program; `make test` sets it", variable)
 	}
 	home := t.TempDir()
 	read(t)
@@ -36,6 +34,23 @@ func helm(t *testing.T, args ...string) (string, error) {
 	cmd.Env = append(os.Environ(), "HOME="+home, "KUBECONFIG="+filepath.Join(home, "none"), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// helm runs Helm 3 and Helm 4, which have to say the same, but for blank lines and what a release's record is like.
+func helm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	old, oldErr := run(t, "GPUMETER_HELM", args...)
+	out, err := run(t, "GPUMETER_HELM4", args...)
+	said := func(text string) string {
+		if args[0] == "install" {
+			_, text, _ = strings.Cut(text, "\nNOTES:\n")
+		}
+		return regexp.MustCompile(`\n\s*\n`).ReplaceAllString(strings.TrimSpace(text), "\n")
+	}
+	if diff := cmp.Diff(said(old), said(out)); diff != "" || (err == nil) != (oldErr == nil) {
+		t.Errorf("%v: Helm 3: %v, Helm 4: %v (-3 +4):\n%s", args, oldErr, err, diff)
+	}
+	return out, err
 }
 
 // read opens all files of the chart, as helm does, so that go test's cache sees them.
@@ -72,7 +87,7 @@ type object struct {
 	text string
 }
 
-// render are the objects of the chart with these values, each of which Kubernetes can read where the kind is its own.
+// render are the objects of the chart with these values, each of which an API server could read.
 func render(t *testing.T, values ...string) (all []object) {
 	t.Helper()
 	if !strings.Contains(strings.Join(values, ","), "dashboards.") { // they are most of the text
@@ -90,22 +105,10 @@ func render(t *testing.T, values ...string) (all []object) {
 		if err := yaml.Unmarshal([]byte(text), &o); err != nil || o.Kind == "" {
 			t.Fatalf("%v: %v\n%s", values, err, text)
 		}
-		if !strings.Contains(text, "apiVersion: monitoring.") && !strings.Contains(text, "apiVersion: security.openshift.io/") {
-			decode(t, text)
-		}
+		decode(t, text)
 		all = append(all, o)
 	}
 	return all
-}
-
-// decode reads an object as the API server does that refuses unknown fields.
-func decode(t *testing.T, text string) runtime.Object {
-	t.Helper()
-	o, _, err := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer().Decode([]byte(text), nil, nil)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return o
 }
 
 // of are the objects of a kind.

@@ -28,7 +28,7 @@ func TestConflicts(t *testing.T) {
 		"attribution=none,state.hostPath=/var/lib/g":       "state.hostPath wants attribution",
 		"podMonitor.enabled=true":                          "every series is there twice",
 		"monitor.basicAuth.a=b,monitor.authorization.a=b":  "monitor.basicAuth and monitor.authorization: give one",
-		"podMonitoring.enabled=true,monitor.basicAuth.a=b": "Google's managed Prometheus takes no",
+		"podMonitoring.enabled=true,monitor.basicAuth.a=b": "give podMonitoring.endpoint",
 		"extraArgs={--labels=join}":                        "--labels is set by a value of the chart",
 		"web.tls.enabled=true,rbac.create=false":           "metadata.source api wants rights", // both are said
 	} {

@@ -85,9 +85,11 @@ func TestMonitors(t *testing.T) {
 // It asks as the pod answers.
 func TestScheme(t *testing.T) {
 	const tls = "web.tls.enabled=true,web.tls.secretName=cert"
-	all := render(t, "prometheusOperator=true,podMonitoring.enabled=true,monitor.tlsConfig.insecureSkipVerify=true,"+tls)
-	for _, kind := range []string{"ServiceMonitor", "PodMonitoring"} {
-		if o := of(all, kind); len(o) != 1 || !strings.Contains(o[0].text, "scheme: https") || !strings.Contains(o[0].text, "insecureSkipVerify: true") {
+	for kind, values := range map[string]string{
+		"ServiceMonitor": "prometheusOperator=true,monitor.tlsConfig.insecureSkipVerify=true,",
+		"PodMonitoring":  "podMonitoring.enabled=true,podMonitoring.endpoint.tls.insecureSkipVerify=true,",
+	} {
+		if o := of(render(t, values+tls), kind); len(o) != 1 || !strings.Contains(o[0].text, "scheme: https") || !strings.Contains(o[0].text, "insecureSkipVerify: true") {
 			t.Errorf("%s: %+v", kind, o)
 		}
 	}

@@ -35,8 +35,8 @@
 {{- if and $v.monitor.basicAuth $v.monitor.authorization -}}
 {{- $bad = append $bad "monitor.basicAuth and monitor.authorization: give one" -}}
 {{- end -}}
-{{- if and $v.podMonitoring.enabled (or $v.monitor.basicAuth $v.monitor.relabelings) -}}
-{{- $bad = append $bad "podMonitoring.enabled: Google's managed Prometheus takes no monitor.basicAuth and no monitor.relabelings as the operator has them" -}}
+{{- if and $v.podMonitoring.enabled (or $v.monitor.tlsConfig $v.monitor.basicAuth $v.monitor.authorization $v.monitor.relabelings $v.monitor.metricRelabelings) -}}
+{{- $bad = append $bad "podMonitoring.enabled: Google's API has other words than monitor.tlsConfig, basicAuth, authorization, relabelings and metricRelabelings: give podMonitoring.endpoint" -}}
 {{- end -}}
 {{- $ours := list "attribution" "labels" "kubernetes.kubelet-dir" "kubernetes.poll" "kubernetes.pod-metadata" "kubernetes.node" "kubernetes.pod-labels" "kubernetes.pod-annotations" "kubernetes.kubelet-url" "kubernetes.kubelet-insecure" "metrics.include" "metrics.exclude" "log.level" "log.format" "kernel-log" "host.proc" "state.directory" "web.listen-address" "web.config.file" "web.enable-debug" -}}
 {{- range $v.extraArgs -}}
