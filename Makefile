@@ -25,13 +25,16 @@ TESTFLAGS ?=
 BENCHFLAGS ?=
 ARGS ?=
 
-.PHONY: help generate check fmt vet lint test test-gpu e2e-kubernetes e2e-prometheus bench bench-fleet fuzz run demo build
+.PHONY: help generate manifests check fmt vet lint test test-gpu e2e-kubernetes e2e-prometheus bench bench-fleet fuzz run demo build
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 generate: ## Write every generated file anew from spec/.
 	go generate ./...
+
+manifests: $(HELM) $(HELM4) ## Write manifests/ anew, which is the chart for those without Helm.
+	GPUMETER_HELM=$(HELM) GPUMETER_HELM4=$(HELM4) go test ./test/chart -run '^TestManifests$$' -update
 
 check: ## Everything that must hold: generated files, format, vet, lint, tests.
 	go run ./gen -check
