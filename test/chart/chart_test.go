@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 )
 
 const dir = "../../charts/gpumeter"
@@ -171,28 +172,33 @@ func privileges(p corev1.PodSpec) (all []string) {
 	return all
 }
 
-// Nothing is there that is not said here: the default, and what each value adds or takes.
+// kubeletPods is where the kubelet tells who holds what.
+const kubeletPods = "/var/lib/kubelet/pod-resources"
+
+// privileged is what a pod has by default, and with each value that adds or takes something.
+var privileged = map[string][]string{
+	"":                                  {"user 0", "token", kubeletPods, "/proc"},
+	"attribution=none":                  nil,
+	"metadata.source=none":              {"user 0", kubeletPods, "/proc"},
+	"metadata.source=kubelet":           {"user 0", "token", kubeletPods, "/proc"},
+	"metadata.source=podsAPI":           {"user 0", kubeletPods, "/proc", "/var/lib/kubelet/pods-api"},
+	"kubelet.directory=/data/k8":        {"user 0", "token", "/data/k8/pod-resources", "/proc"},
+	"kernelLog=true":                    {"privileged", "user 0", "token", kubeletPods, "/proc"},
+	"migProcesses=true":                 {"user 0", "token", "SYS_ADMIN", kubeletPods, "/proc"},
+	"state.hostPath=/var/lib/g":         {"user 0", "token", "/var/lib/g to write", kubeletPods, "/proc"},
+	"preset=gpuOperator":                {"user 0", "token", kubeletPods, "/proc"},
+	"preset=gke":                        {"privileged", "user 0", "token", kubeletPods, "/proc", "/home/kubernetes/bin/nvidia"},
+	"preset=eks":                        {"user 0", "token", kubeletPods, "/proc"},
+	"preset=aks":                        {"user 0", "token", kubeletPods, "/proc"},
+	"preset=openshift":                  {"user 0", "SELinux", "token", kubeletPods, "/proc"},
+	"attribution=none,preset=openshift": nil,
+	"attribution=none,kernelLog=true":   {"privileged", "user 0"},
+	"attribution=none,preset=gke":       {"privileged", "/home/kubernetes/bin/nvidia"},
+}
+
+// Nothing is there that is not said here.
 func TestPrivileges(t *testing.T) {
-	const pods = "/var/lib/kubelet/pod-resources"
-	for values, want := range map[string][]string{
-		"":                                  {"user 0", "token", pods, "/proc"},
-		"attribution=none":                  nil,
-		"metadata.source=none":              {"user 0", pods, "/proc"},
-		"metadata.source=kubelet":           {"user 0", "token", pods, "/proc"},
-		"metadata.source=podsAPI":           {"user 0", pods, "/proc", "/var/lib/kubelet/pods-api"},
-		"kubelet.directory=/data/k8":        {"user 0", "token", "/data/k8/pod-resources", "/proc"},
-		"kernelLog=true":                    {"privileged", "user 0", "token", pods, "/proc"},
-		"migProcesses=true":                 {"user 0", "token", "SYS_ADMIN", pods, "/proc"},
-		"state.hostPath=/var/lib/g":         {"user 0", "token", "/var/lib/g to write", pods, "/proc"},
-		"preset=gpuOperator":                {"user 0", "token", pods, "/proc"},
-		"preset=gke":                        {"privileged", "user 0", "token", pods, "/proc", "/home/kubernetes/bin/nvidia"},
-		"preset=eks":                        {"user 0", "token", pods, "/proc"},
-		"preset=aks":                        {"user 0", "token", pods, "/proc"},
-		"preset=openshift":                  {"user 0", "SELinux", "token", pods, "/proc"},
-		"attribution=none,preset=openshift": nil,
-		"attribution=none,kernelLog=true":   {"privileged", "user 0"},
-		"attribution=none,preset=gke":       {"privileged", "/home/kubernetes/bin/nvidia"},
-	} {
+	for values, want := range privileged {
 		if got := privileges(pod(t, values)); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", values, got, want)
 		}
@@ -213,32 +219,38 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// Each right has somebody who needs it.
-func TestRights(t *testing.T) {
-	for values, want := range map[string]string{
-		"":                              "pods list,watch; nodes get; resourceslices list; ",
-		"metadata.resourceSlices=false": "pods list,watch; nodes get; ",
-		"metadata.source=kubelet":       "nodes/pods get; ",
-		"metadata.source=podsAPI":       "",
-		"metadata.source=none":          "",
-		"attribution=none":              "",
-		"rbac.create=false,serviceAccount.name=a": "",
-	} {
-		all := render(t, values)
-		var got strings.Builder
-		for _, o := range of(all, "ClusterRole") {
-			var role struct {
-				Rules []struct{ Resources, Verbs []string }
-			}
-			if err := yaml.Unmarshal([]byte(o.text), &role); err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range role.Rules {
-				got.WriteString(strings.Join(r.Resources, ",") + " " + strings.Join(r.Verbs, ",") + "; ")
+// rights are what the account may do, as verb and resource.
+func rights(t *testing.T, values string) (all []string) {
+	t.Helper()
+	objects := render(t, values)
+	for _, o := range of(objects, "ClusterRole") {
+		for _, r := range decode(t, o.text).(*rbacv1.ClusterRole).Rules {
+			for _, resource := range r.Resources {
+				for _, verb := range r.Verbs {
+					all = append(all, verb+" "+resource)
+				}
 			}
 		}
-		if got.String() != want || len(of(all, "ClusterRoleBinding")) != len(of(all, "ClusterRole")) {
-			t.Errorf("%s: %q, want %q", values, got.String(), want)
+	}
+	if len(of(objects, "ClusterRoleBinding")) != len(of(objects, "ClusterRole")) {
+		t.Errorf("%s: a role without its binding", values)
+	}
+	return all
+}
+
+// Each right has somebody who needs it.
+func TestRights(t *testing.T) {
+	for values, want := range map[string][]string{
+		"":                              {"list pods", "watch pods", "get nodes", "list resourceslices"},
+		"metadata.resourceSlices=false": {"list pods", "watch pods", "get nodes"},
+		"metadata.source=kubelet":       {"get nodes/pods"},
+		"metadata.source=podsAPI":       nil,
+		"metadata.source=none":          nil,
+		"attribution=none":              nil,
+		"rbac.create=false,serviceAccount.name=a": nil,
+	} {
+		if got := rights(t, values); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", values, got, want)
 		}
 	}
 }
@@ -251,26 +263,6 @@ func TestLint(t *testing.T) {
 				t.Errorf("%s%s: %v\n%s", preset, more, err, out)
 			}
 			render(t, "preset="+preset+more)
-		}
-	}
-}
-
-// The flags that are rendered are flags of the program: of all it only refuses the one that is none.
-func TestFlags(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "gpumeter")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../exporter/cmd/gpumeter")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for _, values := range []string{
-		"", "attribution=none", "metadata.source=podsAPI", "kernelLog=true,web.debug=true,web.configSecret=s",
-		"metadata.source=kubelet,metadata.kubeletInsecure=true,metadata.podLabels={a,b/*},metadata.podAnnotations={c},metrics.include={system},metrics.exclude={gpu.media.*},extraArgs={--series-limit=5}",
-	} {
-		args := append(pod(t, values).Containers[0].Args, "--not-a-flag")
-		out, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "--not-a-flag") {
-			t.Errorf("%s: %v: %v\n%s", values, args, err, out)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -69,21 +68,6 @@ func TestStrict(t *testing.T) {
 		if out, err := helm(t, append([]string{"template", "gpumeter", dir}, sets([]string{values})...)...); err != nil {
 			t.Errorf("%s: %v\n%s", values, err, out)
 		}
-	}
-}
-
-// What the README says to set can be set.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile("--set ([a-zA-Z.]+=[^ `\n]+)").FindAllStringSubmatch(string(text), -1)
-	if len(found) < 10 {
-		t.Errorf("only %d values", len(found))
-	}
-	for _, m := range found {
-		render(t, m[1])
 	}
 }
 
