@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/json" // knows upper from lower case, as the API server does
 	"sigs.k8s.io/yaml"
 )
 
@@ -114,8 +115,12 @@ func decode(t *testing.T, text string) runtime.Object {
 		foreign = new(constraints)
 	}
 	if foreign != nil {
-		if err := yaml.UnmarshalStrict([]byte(text), foreign); err != nil {
+		asJSON, err := yaml.YAMLToJSONStrict([]byte(text))
+		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
+		}
+		if strict, err := json.UnmarshalStrict(asJSON, foreign); err != nil || len(strict) > 0 {
+			t.Fatalf("%v, %v\n%s", err, strict, text)
 		}
 		return nil
 	}

@@ -82,7 +82,7 @@ func TestBareNode(t *testing.T) {
 			}
 		}
 		if status != "200 OK" {
-			t.Errorf("%s: %s", path, status)
+			t.Fatalf("%s: %s", path, status)
 		}
 	}
 }
