@@ -2,6 +2,7 @@ package chart
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"io"
 	"os"
@@ -60,12 +61,11 @@ func packed(t *testing.T, folder string) map[string]bool {
 	if err != nil || len(archives) != 1 {
 		t.Fatalf("%q, %v", archives, err)
 	}
-	f, err := os.Open(archives[0])
+	archive, err := os.ReadFile(archives[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	unzipped, err := gzip.NewReader(f)
+	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
 		t.Fatal(err)
 	}
