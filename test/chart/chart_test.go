@@ -122,10 +122,15 @@ func of(all []object, kind string) (some []object) {
 	return some
 }
 
-// pod is what the DaemonSet runs.
+// pod is what the DaemonSet runs with these values.
 func pod(t *testing.T, values ...string) corev1.PodSpec {
 	t.Helper()
-	sets := of(render(t, values...), "DaemonSet")
+	return podOf(t, render(t, values...))
+}
+
+func podOf(t *testing.T, all []object) corev1.PodSpec {
+	t.Helper()
+	sets := of(all, "DaemonSet")
 	if len(sets) != 1 {
 		t.Fatalf("%d DaemonSets", len(sets))
 	}
@@ -220,9 +225,8 @@ func TestResources(t *testing.T) {
 }
 
 // rights are what the account may do, as verb and resource.
-func rights(t *testing.T, values string) (all []string) {
+func rights(t *testing.T, objects []object) (all []string) {
 	t.Helper()
-	objects := render(t, values)
 	for _, o := range of(objects, "ClusterRole") {
 		for _, r := range decode(t, o.text).(*rbacv1.ClusterRole).Rules {
 			for _, resource := range r.Resources {
@@ -233,7 +237,7 @@ func rights(t *testing.T, values string) (all []string) {
 		}
 	}
 	if len(of(objects, "ClusterRoleBinding")) != len(of(objects, "ClusterRole")) {
-		t.Errorf("%s: a role without its binding", values)
+		t.Error("a role without its binding")
 	}
 	return all
 }
@@ -249,7 +253,7 @@ func TestRights(t *testing.T) {
 		"attribution=none":              nil,
 		"rbac.create=false,serviceAccount.name=a": nil,
 	} {
-		if got := rights(t, values); !slices.Equal(got, want) {
+		if got := rights(t, render(t, values)); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", values, got, want)
 		}
 	}
