@@ -45,7 +45,18 @@
 {{- end }}
 {{- end }}
 
+{{/* The variables: those of the chart, but for what extraEnv has too, and its. */}}
 {{- define "gpumeter.env" -}}
+{{- $given := list -}}
+{{- range .Values.extraEnv }}{{ $given = append $given .name }}{{ end -}}
+{{- $all := list -}}
+{{- range include "gpumeter.variables" . | fromYamlArray -}}
+{{- if not (has .name $given) }}{{ $all = append $all . }}{{ end -}}
+{{- end -}}
+{{- concat $all .Values.extraEnv | toYaml -}}
+{{- end }}
+
+{{- define "gpumeter.variables" -}}
 - name: NODE_NAME
   valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
 {{- if eq (include "gpumeter.source" .) "kubelet" }}
@@ -62,9 +73,6 @@
 {{- end }}
 {{- if (include "gpumeter.preset" . | fromYaml).driver }}
 - {name: LD_LIBRARY_PATH, value: /usr/local/nvidia/lib64}
-{{- end }}
-{{- with .Values.extraEnv }}
-{{ toYaml . }}
 {{- end }}
 {{- end }}
 
