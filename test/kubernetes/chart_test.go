@@ -73,6 +73,8 @@ func (r *room) chart(t *testing.T) {
 			t.Errorf("state.hostPath keeps nothing: %v", err)
 		}
 	})
+	t.Run("with Helm 4 it is the same", func(t *testing.T) { r.lifecycle(t, "helm4") })
+	t.Run("without Helm it is the same", r.manifests)
 	t.Run("Pod Security", r.podSecurity)
 }
 
@@ -175,6 +177,27 @@ func (r *room) lifecycle(t *testing.T, helm string, values ...string) {
 	}
 	client(t, helm, "uninstall", "gpumeter", "--namespace", runsOn, "--wait")
 	client(t, "kubectl", "delete", "namespace", runsOn)
+	r.left(t, before)
+}
+
+// manifests applies the plain ones as the README does.
+func (r *room) manifests(t *testing.T) {
+	before, err := r.objects(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{"manifests/gpuOperator.yaml", "manifests/prometheus-operator.yaml", "manifests/dashboards.yaml"}
+	client(t, "kubectl", "create", "namespace", "monitoring")
+	for _, file := range files {
+		client(t, "kubectl", "apply", "--validate=strict", "-f", file)
+	}
+	e, pod := r.running(t, "monitoring")
+	e.shows(t, owned...)
+	r.unprivileged(t, pod)
+	for _, file := range files {
+		client(t, "kubectl", "delete", "-f", file)
+	}
+	client(t, "kubectl", "delete", "namespace", "monitoring")
 	r.left(t, before)
 }
 
