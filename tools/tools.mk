@@ -12,13 +12,13 @@ PROMTOOL := $(TOOLS)/promtool-$(PROM_PINS)
 PINT := $(TOOLS)/pint-$(PROM_PINS)
 ALERTMANAGER := $(TOOLS)/alertmanager-$(shell cat tools/alertmanager/go.mod tools/alertmanager/go.sum | cksum | cut -d ' ' -f 1)
 
-# Helm thinks it talks to a Kubernetes as old as this unless it is told: the chart is tried without a cluster.
-HELM := $(TOOLS)/helm-$(shell cat tools/helm/go.mod tools/helm/go.sum | cksum | cut -d ' ' -f 1)
+# Helm 3 and 4, and what runs the chart's suites. Helm 3 thinks it talks to a Kubernetes as old as this unless it is
+# told: the chart is tried without a cluster.
+HELM_PINS := $(shell cat tools/helm/go.mod tools/helm/go.sum | cksum | cut -d ' ' -f 1)
+HELM := $(TOOLS)/helm-$(HELM_PINS)
 HELM_FLAGS := $(foreach package,chartutil lint/rules,-X helm.sh/helm/v3/pkg/$(package).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(package).k8sVersionMinor=36)
-
-# Helm 4 takes the version from its own modules.
-HELM4 := $(TOOLS)/helm4-$(shell cat tools/helm4/go.mod tools/helm4/go.sum | cksum | cut -d ' ' -f 1)
-HELM_UNITTEST := $(TOOLS)/helm-unittest-$(shell cat tools/helm-unittest/go.mod tools/helm-unittest/go.sum | cksum | cut -d ' ' -f 1)
+HELM4 := $(TOOLS)/helm4-$(HELM_PINS)
+HELM_UNITTEST := $(TOOLS)/helm-unittest-$(HELM_PINS)
 
 # What checks its objects, and the kinds of Prometheus' operator, which are in its module and not in its binary.
 KUBECONFORM := $(TOOLS)/kubeconform-$(shell cat tools/kubeconform/go.mod tools/kubeconform/go.sum | cksum | cut -d ' ' -f 1)
@@ -59,11 +59,11 @@ $(OPERATOR_CRDS):
 
 $(HELM4):
 	mkdir -p $(TOOLS)
-	cd tools/helm4 && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ helm.sh/helm/v4/cmd/helm
+	cd tools/helm && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ helm.sh/helm/v4/cmd/helm
 
 $(HELM_UNITTEST):
 	mkdir -p $(TOOLS)
-	cd tools/helm-unittest && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ github.com/helm-unittest/helm-unittest/cmd/helm-unittest
+	cd tools/helm && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ github.com/helm-unittest/helm-unittest/cmd/helm-unittest
 
 $(GOLANGCI):
 	mkdir -p $(TOOLS)
