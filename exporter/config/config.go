@@ -20,6 +20,7 @@ type Config struct {
 	Spec       Spec       `cmd:"" help:"Print what metrics mean: type, unit, labels, who reads them."`
 	Bundle     Bundle     `cmd:"" help:"Print or write the rules, the mixin and the registry that go with this binary."`
 	Completion Completing `cmd:"" help:"Print the script that completes commands and flags in a shell."`
+	Man        Man        `cmd:"" hidden:"" help:"Print the manual page."`
 	Version    Version    `cmd:"" help:"Print the version and leave."`
 }
 
@@ -118,6 +119,11 @@ func (b *Bundle) check() error {
 // Completing are the settings of the completion command.
 type Completing struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"${enum}"`
+}
+
+// Man are the settings of the man command.
+type Man struct {
+	Date string `arg:"" help:"The page's date."`
 }
 
 // Version are the settings of the version command: none.

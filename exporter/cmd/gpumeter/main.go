@@ -57,6 +57,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 	case "completion":
 		err = config.Completion(stdout, c.Completion.Shell)
+	case "man":
+		err = config.Manual(stdout, build().Version, c.Man.Date)
 	case "once":
 		if c.Log.Level == "info" { // who reads a table does not want to know how it came about
 			c.Log.Level = "warn"
