@@ -25,7 +25,7 @@ TESTFLAGS ?=
 BENCHFLAGS ?=
 ARGS ?=
 
-.PHONY: help generate manifests check fmt vet lint test test-gpu e2e-kubernetes e2e-prometheus bench bench-fleet fuzz run demo build
+.PHONY: help generate manifests check fmt vet lint test test-gpu e2e-kubernetes e2e-prometheus e2e-packages bench bench-fleet fuzz run demo build packages
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -52,6 +52,7 @@ lint: $(GOLANGCI) ## Run golangci-lint at its pinned version.
 	$(GOLANGCI) run
 	cd test/kubernetes && $(GOLANGCI) run
 	cd test/prometheus && $(GOLANGCI) run
+	cd test/packaging && $(GOLANGCI) run
 
 test: $(PROMTOOL) $(PROMETHEUS) $(ALERTMANAGER) $(PINT) $(HELM) $(HELM4) $(HELM_UNITTEST) ## Run all tests with the race detector; needs no GPU.
 	GPUMETER_PROMTOOL=$(PROMTOOL) GPUMETER_PROMETHEUS=$(PROMETHEUS) GPUMETER_ALERTMANAGER=$(ALERTMANAGER) GPUMETER_PINT=$(PINT) \
@@ -70,6 +71,9 @@ e2e-kubernetes: build ## As root on Linux: run in a real cluster, whose programs
 
 e2e-prometheus: build ## Run the rules in Prometheus' own rule manager and database.
 	cd test/prometheus && GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" go test -count=1 -timeout 20m $(TESTFLAGS) ./...
+
+e2e-packages: packages $(DEBIAN) ## As root on Linux: install, boot, upgrade and remove the packages, and build them again to the same bytes.
+	cd test/packaging && GPUMETER_PACKAGES="$(CURDIR)/dist" GPUMETER_DEBIAN=$(DEBIAN) GLIBC=$(GLIBC) go test -count=1 -v -timeout 30m $(TESTFLAGS) ./...
 
 bench: ## Run all benchmarks and print one table: each figure, and what others take against it.
 	@go test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./... | tee "$(TMPDIR)/bench.txt" | go run ./test/ratios
@@ -92,3 +96,6 @@ demo: build $(PROMETHEUS) $(ALERTMANAGER) ## Simulate a cluster, with Prometheus
 
 build: ## Build bin/gpumeter, stripped.
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/gpumeter ./exporter/cmd/gpumeter
+
+packages: $(GORELEASER) $(CYCLONEDX) $(GLIBC) ## Build what a release has, but the image, into dist/: archives, deb, rpm, bills of materials, checksums.
+	$(RELEASE) $(GORELEASER) release --snapshot --clean --skip=docker --parallelism 1

@@ -34,6 +34,17 @@ KUBELET := $(TOOLS)/kubelet-$(KUBE_PINS)
 KUBECTL := $(TOOLS)/kubectl-$(KUBE_PINS)
 KUBERNETES := $(KUBE_APISERVER) $(KUBE_CONTROLLER_MANAGER) $(KUBE_SCHEDULER) $(KUBELET) $(KUBECTL)
 
+# What makes a release, and the C library its binaries are linked with.
+GORELEASER := $(TOOLS)/goreleaser-$(shell cat tools/goreleaser/go.mod tools/goreleaser/go.sum | cksum | cut -d ' ' -f 1)
+CYCLONEDX := $(TOOLS)/cyclonedx-gomod-$(shell cat tools/sbom/go.mod tools/sbom/go.sum | cksum | cut -d ' ' -f 1)
+GLIBC := $(CACHE)/glibc-$(shell cat tools/glibc/packages tools/glibc/fetch | cksum | cut -d ' ' -f 1)
+# goreleaser wants to know where the repository is published, which a clone of a clone does not.
+RELEASE = GLIBC=$(GLIBC) GLIBC_CC="$(CURDIR)/tools/glibc/cc" CYCLONEDX=$(CYCLONEDX) \
+	GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://github.com/gpumeter/gpumeter
+
+# The oldest Debian there is, in which the packages are tried.
+DEBIAN := $(CACHE)/debian-11-1.tar
+
 # They discover no targets here: without remove_all_sd they would bring every cloud's library.
 $(PROMETHEUS) $(PROMTOOL) $(PINT): $(TOOLS)/%-$(PROM_PINS):
 	mkdir -p $(TOOLS)
@@ -73,3 +84,18 @@ $(KUBERNETES): $(TOOLS)/%-$(KUBE_PINS):
 	mkdir -p $(TOOLS)
 	cd tools/kubernetes && version=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && \
 		CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" -o $@ k8s.io/kubernetes/cmd/$*
+
+$(GORELEASER):
+	mkdir -p $(TOOLS)
+	cd tools/goreleaser && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ github.com/goreleaser/goreleaser/v2
+
+$(CYCLONEDX):
+	mkdir -p $(TOOLS)
+	cd tools/sbom && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+
+$(GLIBC):
+	tools/glibc/fetch $@
+
+$(DEBIAN):
+	mmdebstrap --quiet --variant=minbase --include=systemd-sysv bullseye $@.tmp.tar http://deb.debian.org/debian
+	mv $@.tmp.tar $@
