@@ -28,7 +28,10 @@ var files = []string{
 
 var (
 	onlyDeb = []string{"-rw-r--r-- /usr/share/doc/gpumeter/copyright", "-rw-r--r-- /usr/share/zsh/vendor-completions/_gpumeter"}
-	onlyRPM = []string{"-rw-r--r-- /usr/share/doc/gpumeter/LICENSE", "-rw-r--r-- /usr/share/zsh/site-functions/_gpumeter"}
+	onlyRPM = []string{
+		"-rw-r--r-- /usr/share/doc/gpumeter/LICENSE", "-rw-r--r-- /usr/share/zsh/site-functions/_gpumeter",
+		"drwxr-xr-x /usr/share/doc/gpumeter", "drwxr-xr-x /usr/share/gpumeter", "drwxr-xr-x /usr/share/gpumeter/slurm", // an RPM takes out only what it names
+	}
 )
 
 // same compares lists whatever their order.
