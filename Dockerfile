@@ -22,9 +22,9 @@ RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
 ARG VERSION
 ARG REVISION
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/cache \
     case "$TARGETARCH" in amd64) cc=x86_64-linux-gnu-gcc ;; *) cc=aarch64-linux-gnu-gcc ;; esac \
-    && CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations" CC=$cc GOARCH=$TARGETARCH \
+    && GOCACHE=/cache CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations" CC=$cc GOARCH=$TARGETARCH \
         go build -trimpath -buildvcs=false \
         -ldflags "-s -w -buildid= ${VERSION:+-X main.version=$VERSION} ${REVISION:+-X main.revision=$REVISION}" \
         -o /out/gpumeter ./exporter/cmd/gpumeter

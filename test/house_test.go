@@ -96,7 +96,7 @@ func load(t *testing.T, root string) *tree {
 			return err
 		}
 		if e.IsDir() {
-			if rel == ".git" || rel == "bin" {
+			if rel == ".git" || rel == "bin" || rel == "dist" {
 				return fs.SkipDir
 			}
 			return nil

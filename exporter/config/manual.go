@@ -20,11 +20,11 @@ func Manual(w io.Writer, version, date string) error {
 	fmt.Fprint(w, ".SH NAME\ngpumeter \\- meter accelerators: what each GPU does, and whose work is on it\n.SH SYNOPSIS\n.B gpumeter\n[\\fIcommand\\fR] [\\fIflag\\fR ...]\n.SH COMMANDS\n")
 	leaves := k.Model.Leaves(true)
 	for _, c := range leaves {
-		var words string
+		words := []string{c.Name}
 		for _, p := range c.Positional {
-			words += " " + p.Summary()
+			words = append(words, p.Summary())
 		}
-		fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff(c.Name+words), paragraph(c.Help))
+		fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff(strings.Join(words, " ")), paragraph(c.Help))
 	}
 	fmt.Fprint(w, ".SH FLAGS\nA flag is also the environment variable in brackets and a key of the\nfile given with\n.BR \\-\\-config.file :\nflags win over the environment, which wins over the file.\nLists are separated by commas.\n")
 	seen := map[string]int{}
@@ -103,7 +103,7 @@ func manualFlags(w io.Writer, title string, c *kong.Node, told map[string]bool, 
 func paragraph(s string) string {
 	var out strings.Builder
 	n := 0
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		word = roff(word)
 		switch {
 		case n == 0:

@@ -18,7 +18,7 @@ func newest(file string) (version string, symbols []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	imported, err := f.ImportedSymbols()
 	if err != nil {
 		return "", nil, err

@@ -95,7 +95,7 @@ func TestLife(t *testing.T) {
 	}
 
 	// Without a device or a setting it runs, and says that it has none.
-	m.run(t, "dpkg", "-i", "/root/"+filepath.Base(deb))
+	m.run(t, "dpkg", "-i", "/srv/"+filepath.Base(deb))
 	m.until(t, "active", "systemctl", "is-active", "gpumeter")
 	m.until(t, "enabled", "systemctl", "is-enabled", "gpumeter")
 	m.shows(t, `gpumeter_source_state{gpumeter_source="nvml",gpumeter_source_state="absent"} 1`)
@@ -121,8 +121,8 @@ func TestLife(t *testing.T) {
 	upgrade := func(version string) {
 		t.Helper()
 		next := newer(t, deb, version)
-		output(t, "cp", next, filepath.Join("/proc", m.init, "root/root/newer.deb"))
-		m.run(t, "dpkg", "--force-confdef", "--force-confold", "-i", "/root/newer.deb")
+		output(t, "cp", next, filepath.Join("/proc", m.init, "root/srv/newer.deb"))
+		m.run(t, "dpkg", "--force-confdef", "--force-confold", "-i", "/srv/newer.deb")
 	}
 	upgrade("900")
 	m.until(t, "active", "systemctl", "is-active", "gpumeter")
@@ -173,7 +173,7 @@ func TestImageOfAMachine(t *testing.T) {
 		deb := made(t, "gpumeter_*_amd64.deb")
 		root := unpacked(t, deb)
 		before := left(t, root)
-		output(t, "chroot", root, "dpkg", "-i", "/root/"+filepath.Base(deb))
+		output(t, "chroot", root, "dpkg", "-i", "/srv/"+filepath.Base(deb))
 		enabled(t, root)
 		output(t, "chroot", root, "dpkg", "-P", "gpumeter")
 		same(t, "purged", left(t, root), before)
