@@ -95,21 +95,29 @@ func TestLife(t *testing.T) {
 	}
 
 	// Without a device or a setting it runs, and says that it has none.
-	m.run(t, "dpkg", "-i", "/srv/"+filepath.Base(deb))
+	m.run(t, "apt-get", "install", "-y", "/srv/"+filepath.Base(deb))
 	m.until(t, "active", "systemctl", "is-active", "gpumeter")
 	m.until(t, "enabled", "systemctl", "is-enabled", "gpumeter")
-	m.shows(t, `gpumeter_source_state{gpumeter_source="nvml",gpumeter_source_state="absent"} 1`)
+	m.shows(t, `gpumeter_source_state{gpumeter_source="nvml",gpumeter_source_state="absent"} 1$`)
 
 	// Set up, it reads a driver through the loader, within its sandbox.
 	m.driver(t)
-	const settings = "GPUMETER_NVML_LIBRARY=/opt/" + fakenvml.Library + "\nFAKENVML_CONFIG=/opt/fakenvml\nGPUMETER_EXPECTED_DEVICES=3\n"
+	const settings = "GPUMETER_NVML_LIBRARY=/opt/" + fakenvml.Library + "\nFAKENVML_CONFIG=/opt/fakenvml\nGPUMETER_EXPECTED_DEVICES=3\n" +
+		"GPUMETER_SLURM_JOB_MAPPING_DIR=/run/gpumeter/jobs\n"
 	m.write(t, "etc/default/gpumeter", settings, 0o644)
 	m.write(t, "opt/probe", probe, 0o755)
 	m.write(t, "etc/systemd/system/gpumeter.service.d/probe.conf", "[Service]\nExecStartPost=/opt/probe\n", 0o644)
 	m.run(t, "systemctl", "daemon-reload")
 	m.run(t, "systemctl", "restart", "gpumeter")
-	m.shows(t, `gpu_up{gpu_uuid="GPU-00000000-0000-4000-8000-000000000001",gpu_index="1",gpu_vendor="nvidia",gpu_model="Fake H200"} 1`, "gpumeter_devices_expected 3")
+	m.shows(t, `gpu_up{gpu_uuid="GPU-00000000-0000-4000-8000-000000000001",gpu_index="1",gpu_vendor="nvidia",gpu_model="Fake H200"} 1$`, "gpumeter_devices_expected 3$")
 	same(t, "the sandbox", strings.Split(m.run(t, "cat", "/var/lib/gpumeter/probe"), "\n"), allowed)
+
+	// Slurm's prolog says whose a device is, and its epilog that it is nobody's any more.
+	job := []string{"env", "SLURM_JOB_ID=7", "SLURM_JOB_GPUS=1", "SLURM_JOB_USER=ada", "SLURM_JOB_ACCOUNT=physics"}
+	m.run(t, append(job, "/usr/share/gpumeter/slurm/prolog.sh")...)
+	m.shows(t, `gpu_owner_info{.*gpu_index="1".*slurm_job_id="7".*slurm_account="physics".*} 1$`)
+	m.run(t, append(job, "/usr/share/gpumeter/slurm/epilog.sh")...)
+	m.shows(t, `gpu_owner_info{.*gpu_index="1".*gpu_sharing="none"} 1$`)
 
 	// It is started again when it fails.
 	m.run(t, "systemctl", "kill", "--signal=KILL", "gpumeter")
@@ -122,7 +130,7 @@ func TestLife(t *testing.T) {
 		t.Helper()
 		next := newer(t, deb, version)
 		output(t, "cp", next, filepath.Join("/proc", m.init, "root/srv/newer.deb"))
-		m.run(t, "dpkg", "--force-confdef", "--force-confold", "-i", "/srv/newer.deb")
+		m.run(t, "apt-get", "install", "-y", "-o", "Dpkg::Options::=--force-confold", "/srv/newer.deb")
 	}
 	upgrade("900")
 	m.until(t, "active", "systemctl", "is-active", "gpumeter")

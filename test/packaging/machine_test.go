@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -130,15 +131,15 @@ func (m *machine) page(t *testing.T) string {
 	}
 }
 
-// shows waits until a line of the page begins so.
+// shows waits until lines of the page begin so, by regular expressions.
 func (m *machine) shows(t *testing.T, lines ...string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		page := "\n" + m.page(t)
+		page := m.page(t)
 		missing := ""
 		for _, line := range lines {
-			if !strings.Contains(page, "\n"+line) {
+			if !regexp.MustCompile("(?m)^" + line).MatchString(page) {
 				missing = line
 			}
 		}
