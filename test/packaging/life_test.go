@@ -115,9 +115,9 @@ func TestLife(t *testing.T) {
 	// Slurm's prolog says whose a device is, and its epilog that it is nobody's any more.
 	job := []string{"env", "SLURM_JOB_ID=7", "SLURM_JOB_GPUS=1", "SLURM_JOB_USER=ada", "SLURM_JOB_ACCOUNT=physics"}
 	m.run(t, append(job, "/usr/share/gpumeter/slurm/prolog.sh")...)
-	m.shows(t, `gpu_owner_info{.*gpu_index="1".*slurm_job_id="7".*slurm_account="physics".*} 1$`)
+	m.shows(t, `gpu_owner_info{gpu_uuid="GPU-.*-000000000001",.*slurm_job_id="7".*slurm_account="physics".*} 1$`)
 	m.run(t, append(job, "/usr/share/gpumeter/slurm/epilog.sh")...)
-	m.shows(t, `gpu_owner_info{.*gpu_index="1".*gpu_sharing="none"} 1$`)
+	m.shows(t, `gpu_owner_info{gpu_uuid="GPU-.*-000000000001",gpu_sharing="none"} 1$`)
 
 	// It is started again when it fails.
 	m.run(t, "systemctl", "kill", "--signal=KILL", "gpumeter")

@@ -154,7 +154,7 @@ func (m *machine) shows(t *testing.T, lines ...string) {
 }
 
 // restless are folders in which a machine writes though nothing is installed.
-var restless = []string{"proc", "sys", "dev", "run", "tmp", "srv", "opt", "old", "mnt", "var/log", "var/lib/dpkg", "var/lib/systemd", "var/tmp", "var/cache/ldconfig"}
+var restless = []string{"proc", "sys", "dev", "run", "tmp", "srv", "opt", "old", "mnt", "var/log", "var/lib/dpkg", "var/lib/systemd", "var/tmp", "var/cache/ldconfig", "var/cache/apt", "var/lib/apt"}
 
 // left are all other files of a machine, whether it runs or not.
 func left(t *testing.T, root string) []string {

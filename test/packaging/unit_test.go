@@ -23,7 +23,7 @@ func TestUnit(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if said := output(t, "systemd-analyze", "verify", "--man=no", file); said != "" {
+	if said := output(t, "sh", "-c", "systemd-analyze verify --man=no "+file+" 2>&1"); said != "" { // it succeeds whatever it finds
 		t.Error(said)
 	}
 	output(t, "systemd-analyze", "security", "--offline=true", "--threshold=29", file) // of 100
