@@ -25,7 +25,7 @@ TESTFLAGS ?=
 BENCHFLAGS ?=
 ARGS ?=
 
-.PHONY: help generate manifests check fmt vet lint test test-gpu e2e-kubernetes e2e-prometheus e2e-packages bench bench-fleet fuzz run demo build packages
+.PHONY: help generate manifests check fmt vet lint test test-gpu e2e-kubernetes e2e-prometheus e2e-packages bench bench-fleet fuzz run demo build packages tools
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -96,6 +96,8 @@ demo: build $(PROMETHEUS) $(ALERTMANAGER) ## Simulate a cluster, with Prometheus
 
 build: ## Build bin/gpumeter, stripped.
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/gpumeter ./exporter/cmd/gpumeter
+
+tools: $(PINNED) ## Build all that is pinned in tools/ and that tests run: once, half an hour.
 
 packages: $(GORELEASER) $(CYCLONEDX) $(GLIBC) ## Build what a release has, but the image, into dist/: archives, deb, rpm, bills of materials, checksums.
 	$(RELEASE) $(GORELEASER) release --snapshot --clean --skip=docker --parallelism 1
