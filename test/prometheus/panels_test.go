@@ -152,26 +152,23 @@ const history = time.Hour
 // On a simulated cluster dashboards have data, and their numbers are the simulator's.
 func TestDashboards(t *testing.T) {
 	t.Parallel()
-	nodes := map[string]*node{}
 	kinds := []string{"h100x8,slurm", "h100migx1", "mixed"}
-	for _, what := range kinds { // all at once, since what they do takes time
-		nodes[what] = simulate(t, what)
-	}
-	struck := strike(t)
-	var machines []machine
-	for _, what := range kinds {
-		wait := []string{`(?m)^gpu_usage_energy_joules_total\{`, `(?m)^gpu_workload_busy_time_seconds_total\{.*\} [1-9]`}
-		if what == "h100x8,slurm" {
-			wait = append(wait, `(?m)^gpu_usage_allocated_time_seconds_total\{.*slurm_account="[^"]+".*\} [1-9]`)
+	machines := make([]machine, len(kinds)+1)
+	t.Run("nodes", func(t *testing.T) { // all at once, since what they do takes time
+		for i, what := range kinds {
+			t.Run(what, func(t *testing.T) {
+				t.Parallel()
+				machines[i] = work(t, what)
+			})
 		}
-		if what != "h100migx1" {
-			wait = append(wait, `(?m)^inference_prefix_cache_hits_total\{.*\} [1-9]`)
-		}
-		pages := nodes[what].pages(wait...)
-		pages.count = 2
-		machines = append(machines, pages)
+		t.Run("struck", func(t *testing.T) {
+			t.Parallel()
+			machines[len(kinds)] = strike(t)
+		})
+	})
+	if t.Failed() {
+		return // there is nothing to look at
 	}
-	machines = append(machines, struck())
 	machines[0] = unasked(t, machines[0])
 	s := newServer(t, "../../rules/plain/*.yaml")
 	end := s.fill(func(string) time.Duration { return history }, history, machines...)
@@ -180,6 +177,21 @@ func TestDashboards(t *testing.T) {
 	}
 	t.Run("panels", func(t *testing.T) { s.checkPanels(t, end) })
 	t.Run("questions", func(t *testing.T) { s.checkQuestions(t, end, machines) })
+}
+
+// work starts a node, and waits until all that can happen on it has begun.
+func work(t *testing.T, what string) machine {
+	t.Helper()
+	wait := []string{`(?m)^gpu_usage_energy_joules_total\{`, `(?m)^gpu_workload_busy_time_seconds_total\{.*\} [1-9]`}
+	if what == "h100x8,slurm" {
+		wait = append(wait, `(?m)^gpu_usage_allocated_time_seconds_total\{.*slurm_account="[^"]+".*\} [1-9]`)
+	}
+	if what != "h100migx1" {
+		wait = append(wait, `(?m)^inference_prefix_cache_hits_total\{.*\} [1-9]`)
+	}
+	pages := simulate(t, what).pages(wait...)
+	pages.count = 2
+	return pages
 }
 
 // checkPanels wants each query of each panel to answer with data, or the panel to say why it need not; and

@@ -15,16 +15,11 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// strike starts a node, and waits for an XID there that hits a pod when it is asked for the pages.
-func strike(t *testing.T) func() machine {
+// strike starts a node, and waits for an XID there that hits a pod.
+func strike(t *testing.T) machine {
 	t.Helper()
 	faults := filepath.Join(t.TempDir(), "faults")
 	node := simulate(t, "h100x2", "--simulate-faults", faults)
-	return func() machine { return hit(t, node, faults) }
-}
-
-func hit(t *testing.T, node *node, faults string) machine {
-	t.Helper()
 	pages := node.pages(`(?m)^gpu_workload_xid_events_total\{.*k8s_pod_name="[^"]+".*gpu_xid_action="reset".*\} 0`)
 	at := time.Now().Add(-pages.apart)
 	if err := os.WriteFile(faults, []byte("gpu-xid\n"), 0o600); err != nil {
