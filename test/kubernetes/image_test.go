@@ -40,18 +40,20 @@ func importBusybox(t *testing.T, name string) {
 	importImage(t, `{"Cmd": ["sh"]}`, withLibraries(t, busybox, "bin/sh", "bin/wget", "bin/grep"), name)
 }
 
-// withLibraries are the files of an image that has a program at these paths, and the C library and loader it needs.
+// withLibraries are the files of an image that has a program at these paths, and the C library and loader it needs,
+// if any.
 func withLibraries(t *testing.T, program string, paths ...string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, path := range paths {
 		files[path] = program
 	}
-	for _, library := range regexp.MustCompile(`(/\S+) \(0x`).FindAllStringSubmatch(output(t, "", nil, "ldd", program), -1) {
-		files[strings.TrimPrefix(library[1], "/")] = library[1]
+	needs, err := exec.CommandContext(t.Context(), "ldd", program).CombinedOutput()
+	if err != nil && !strings.Contains(string(needs), "not a dynamic executable") {
+		t.Fatalf("ldd %s: %v: %s", program, err, needs)
 	}
-	if len(files) < len(paths)+2 {
-		t.Fatalf("%s needs a C library and its loader: %v", program, files)
+	for _, library := range regexp.MustCompile(`(/\S+) \(0x`).FindAllStringSubmatch(string(needs), -1) {
+		files[strings.TrimPrefix(library[1], "/")] = library[1]
 	}
 	return files
 }
