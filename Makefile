@@ -63,11 +63,11 @@ test-gpu: build ## On a machine with an NVIDIA GPU: compare every value with nvi
 	GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" go test -tags gpu -count=1 -v -timeout 30m -run '^TestGPU$$' ./test/gpu
 
 e2e-kubernetes: build ## As root on Linux: run in a real cluster, whose programs are built once (10 minutes).
-	test/kubernetes/prepare $(MAKE) --no-print-directory $(KUBERNETES) $(HELM) $(HELM4) $(KUBECONFORM) $(OPERATOR_CRDS)
+	test/kubernetes/prepare $(MAKE) --no-print-directory $(KUBERNETES) $(HELM) $(HELM4) $(KUBECONFORM) $(OPERATOR_CRDS) $(PROMETHEUS)
 	cd test/kubernetes && GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" GPUMETER_KUBE_APISERVER=$(KUBE_APISERVER) \
 		GPUMETER_KUBE_CONTROLLER_MANAGER=$(KUBE_CONTROLLER_MANAGER) GPUMETER_KUBE_SCHEDULER=$(KUBE_SCHEDULER) \
 		GPUMETER_KUBELET=$(KUBELET) GPUMETER_KUBECTL=$(KUBECTL) GPUMETER_HELM=$(HELM) GPUMETER_HELM4=$(HELM4) GPUMETER_KUBECONFORM=$(KUBECONFORM) \
-		GPUMETER_OPERATOR_CRDS=$(OPERATOR_CRDS) go test -count=1 -v -timeout 20m $(TESTFLAGS) ./...
+		GPUMETER_OPERATOR_CRDS=$(OPERATOR_CRDS) GPUMETER_OPERATOR=$(OPERATOR) GPUMETER_PROMETHEUS=$(PROMETHEUS) go test -count=1 -v -timeout 20m $(TESTFLAGS) ./...
 
 e2e-prometheus: build ## Run the rules in Prometheus' own rule manager and database.
 	cd test/prometheus && GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" go test -count=1 -parallel 8 -timeout 20m $(TESTFLAGS) ./... # they mostly wait

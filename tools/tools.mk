@@ -20,10 +20,10 @@ HELM_FLAGS := $(foreach package,chartutil lint/rules,-X helm.sh/helm/v3/pkg/$(pa
 HELM4 := $(TOOLS)/helm4-$(HELM_PINS)
 HELM_UNITTEST := $(TOOLS)/helm-unittest-$(HELM_PINS)
 
-# What checks its objects, and the kinds of Prometheus' operator, which are in its module and not in its binary.
+# What checks its objects, and Prometheus' operator with its kinds, which are in its module and not in its binary.
 KUBECONFORM := $(TOOLS)/kubeconform-$(shell cat tools/kubeconform/go.mod tools/kubeconform/go.sum | cksum | cut -d ' ' -f 1)
-OPERATOR := github.com/prometheus-operator/prometheus-operator@v0.92.0
-OPERATOR_CRDS := $(TOOLS)/$(notdir $(OPERATOR))-crds
+OPERATOR := $(TOOLS)/operator-$(shell cat tools/operator/go.mod tools/operator/go.sum | cksum | cut -d ' ' -f 1)
+OPERATOR_CRDS := $(OPERATOR)-crds
 
 # Kubernetes' own programs, of tools/kubernetes.
 KUBE_PINS := $(shell cat tools/kubernetes/go.mod tools/kubernetes/go.sum | cksum | cut -d ' ' -f 1)
@@ -47,12 +47,12 @@ DEBIAN := $(CACHE)/debian-11-1.tar
 
 # All of them.
 PINNED := $(GOLANGCI) $(PROMTOOL) $(PROMETHEUS) $(PINT) $(ALERTMANAGER) $(HELM) $(HELM4) $(HELM_UNITTEST) $(KUBECONFORM) \
-	$(OPERATOR_CRDS) $(KUBERNETES) $(GORELEASER) $(CYCLONEDX)
+	$(OPERATOR) $(OPERATOR_CRDS) $(KUBERNETES) $(GORELEASER) $(CYCLONEDX)
 
-# They discover no targets here: without remove_all_sd they would bring every cloud's library.
+# They discover targets in Kubernetes alone: without remove_all_sd they would bring every cloud's library.
 $(PROMETHEUS) $(PROMTOOL) $(PINT): $(TOOLS)/%-$(PROM_PINS):
 	mkdir -p $(TOOLS)
-	cd tools/prometheus && go build -tags remove_all_sd -trimpath -ldflags '-s -w' -o $@ $$(go list tool | grep '/$*$$')
+	cd tools/prometheus && go build -tags remove_all_sd,enable_kubernetes_sd -trimpath -ldflags '-s -w' -o $@ $$(go list tool | grep '/$*$$')
 
 $(ALERTMANAGER):
 	mkdir -p $(TOOLS)
@@ -66,9 +66,14 @@ $(KUBECONFORM):
 	mkdir -p $(TOOLS)
 	cd tools/kubeconform && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ github.com/yannh/kubeconform/cmd/kubeconform
 
-$(OPERATOR_CRDS):
+$(OPERATOR):
 	mkdir -p $(TOOLS)
-	cp -r "$$(go mod download -json $(OPERATOR) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/example/prometheus-operator-crd" $@.new
+	cd tools/operator && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ github.com/prometheus-operator/prometheus-operator/cmd/operator
+
+$(OPERATOR_CRDS): $(OPERATOR)
+	rm -rf $@.new
+	cd tools/operator && go mod download github.com/prometheus-operator/prometheus-operator && \
+		cp -r "$$(go list -m -f '{{.Dir}}' github.com/prometheus-operator/prometheus-operator)/example/prometheus-operator-crd" $@.new
 	chmod -R u+w $@.new
 	mv $@.new $@
 

@@ -75,6 +75,7 @@ func (r *room) chart(t *testing.T) {
 	})
 	t.Run("with Helm 4 it is the same", func(t *testing.T) { r.lifecycle(t, "helm4") })
 	t.Run("without Helm it is the same", r.manifests)
+	t.Run("Prometheus takes its numbers", r.collected)
 	t.Run("Pod Security", r.podSecurity)
 }
 

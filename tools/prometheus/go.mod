@@ -1,4 +1,4 @@
-// Prometheus, promtool and pint: the tests and the demo run them.
+// Prometheus, promtool and pint: the tests and the demo run them. They discover targets in Kubernetes.
 module github.com/gpumeter/gpumeter/tools/prometheus
 
 go 1.26.0
