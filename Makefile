@@ -97,7 +97,7 @@ demo: build $(PROMETHEUS) $(ALERTMANAGER) ## Simulate a cluster, with Prometheus
 build: ## Build bin/gpumeter, stripped.
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/gpumeter ./exporter/cmd/gpumeter
 
-tools: $(PINNED) ## Build all that is pinned in tools/ and that tests run: once, half an hour.
+tools: $(TESTED) ## Build what is pinned in tools/ for the tests: once, 20 minutes.
 
 packages: $(GORELEASER) $(CYCLONEDX) $(GLIBC) ## Build what a release has, but the image, into dist/: archives, deb, rpm, bills of materials, checksums.
 	$(RELEASE) $(GORELEASER) release --snapshot --clean --skip=docker --parallelism 1

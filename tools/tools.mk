@@ -45,9 +45,8 @@ RELEASE = GLIBC=$(GLIBC) GLIBC_CC="$(CURDIR)/tools/glibc/cc" CYCLONEDX=$(CYCLONE
 # The oldest Debian there is, in which the packages are tried.
 DEBIAN := $(CACHE)/debian-11-1.tar
 
-# All of them.
-PINNED := $(GOLANGCI) $(PROMTOOL) $(PROMETHEUS) $(PINT) $(ALERTMANAGER) $(HELM) $(HELM4) $(HELM_UNITTEST) $(KUBECONFORM) \
-	$(OPERATOR) $(OPERATOR_CRDS) $(KUBERNETES) $(GORELEASER) $(CYCLONEDX)
+# What tests run.
+TESTED := $(PROMTOOL) $(PROMETHEUS) $(PINT) $(ALERTMANAGER) $(HELM) $(HELM4) $(HELM_UNITTEST) $(KUBECONFORM) $(OPERATOR) $(OPERATOR_CRDS) $(KUBERNETES)
 
 # They discover targets in Kubernetes alone: without remove_all_sd they would bring every cloud's library.
 $(PROMETHEUS) $(PROMTOOL) $(PINT): $(TOOLS)/%-$(PROM_PINS):
