@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ type event struct {
 	ObjectRef                        struct{ Resource, Name string }
 	ResponseStatus                   struct{ Code int }
 	ResponseObject                   struct{ Kind string }
+	User                             struct{ Username string }
 }
 
 // asked are all so far, each as it was last written down.
@@ -102,9 +104,13 @@ func (r *room) scrapes(t *testing.T) {
 	}
 }
 
-// watches looks at all that the API server was asked until now.
-func (r *room) watches(t *testing.T) {
-	all := asked(t)
+// watches looks at all that the API server was asked until now by gpumeter of the stories.
+func (r *room) watches(t *testing.T) { r.watchesFrom(t, accountNamespace) }
+
+// watchesFrom looks at what gpumeter of that namespace asked.
+func (r *room) watchesFrom(t *testing.T, namespace string) {
+	t.Helper()
+	all := slices.DeleteFunc(asked(t), func(e event) bool { return e.User.Username != "system:serviceaccount:"+namespace+":"+account })
 	if watches := open(all); len(watches) != 1 {
 		t.Errorf("%d watches are open, want 1: %+v", len(watches), watches)
 	}

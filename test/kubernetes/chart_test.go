@@ -135,7 +135,7 @@ func (r *room) bareNode(t *testing.T) {
 		t.Errorf("%v: what it waits for is not said: %s", err, ready)
 	}
 	client(t, "helm", "uninstall", "gpumeter", "--namespace", runsOn, "--wait")
-	r.left(t, before, "configmaps gpus/kube-root-ca.crt", "namespaces /gpus", "serviceaccounts gpus/default")
+	r.left(t, before, emptied(runsOn)...)
 	client(t, "kubectl", "delete", "namespace", runsOn)
 }
 
@@ -161,7 +161,7 @@ func (r *room) lifecycle(t *testing.T, helm string, values ...string) {
 		return e, pod
 	}
 	_, pod := release("install", "")
-	r.watches(t)
+	r.watchesFrom(t, runsOn)
 	r.unprivileged(t, pod)
 	client(t, helm, "test", "gpumeter", "--namespace", runsOn, "--timeout", "1m")
 	if found := strings.Fields(client(t, "kubectl", "get", "servicemonitors,prometheusrules", "-n", runsOn, "-o", "name")); len(found) != 5 {
@@ -177,8 +177,8 @@ func (r *room) lifecycle(t *testing.T, helm string, values ...string) {
 		release("upgrade", soon+","+more)
 	}
 	client(t, helm, "uninstall", "gpumeter", "--namespace", runsOn, "--wait")
+	r.left(t, before, emptied(runsOn)...)
 	client(t, "kubectl", "delete", "namespace", runsOn)
-	r.left(t, before)
 }
 
 // manifests applies the plain ones as the README does.
@@ -198,8 +198,8 @@ func (r *room) manifests(t *testing.T) {
 	for _, file := range files {
 		client(t, "kubectl", "delete", "-f", file)
 	}
+	r.left(t, before, emptied("monitoring")...)
 	client(t, "kubectl", "delete", "namespace", "monitoring")
-	r.left(t, before)
 }
 
 // replicaSet is the name of the workload's.

@@ -92,6 +92,11 @@ func (c *cluster) objects(ctx context.Context) (map[string]bool, error) {
 	return all, nil
 }
 
+// emptied is what the cluster itself has in a namespace, and the namespace.
+func emptied(namespace string) []string {
+	return []string{"configmaps " + namespace + "/kube-root-ca.crt", "namespaces /" + namespace, "serviceaccounts " + namespace + "/default"}
+}
+
 // left waits until there is nothing beside what was there, but these.
 func (c *cluster) left(t *testing.T, before map[string]bool, but ...string) {
 	t.Helper()
