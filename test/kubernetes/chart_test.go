@@ -65,7 +65,7 @@ func (r *room) chart(t *testing.T) {
 	client(t, "kubectl", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
 	r.whole.prefer(uuid(0))
 	apply(t, nvidia+"---"+workload)
-	client(t, "kubectl", "label", "node", nodeName, "nvidia.com/gpu.present=true")
+	client(t, "kubectl", "label", "node", nodeName, "nvidia.com/gpu.present=true", "topology.kubernetes.io/zone=zone-a")
 	t.Run("the API server accepts what every preset renders", r.presets)
 	t.Run("the page shows whose the GPUs are, also after an upgrade, and nothing is left behind", func(t *testing.T) {
 		r.lifecycle(t, "helm", "metadata.source=podsAPI", "metadata.source=kubelet,metadata.kubeletInsecure=true", "migProcesses=true", "state.hostPath=/var/lib/gpumeter")
@@ -172,7 +172,7 @@ func (r *room) lifecycle(t *testing.T, helm string, values ...string) {
 	if next.UID == pod.UID {
 		t.Error("the upgrade was none")
 	}
-	e.shows(t, `gpu_workload_info{k8s_namespace_name="vision",k8s_pod_label_team="sight",k8s_workload_chain="ReplicaSet/`+r.replicaSet(t)+`, Deployment/detector"} == 1`)
+	e.shows(t, `target_info{cloud_availability_zone="zone-a"} == 1`, `gpu_workload_info{k8s_namespace_name="vision",k8s_pod_label_team="sight",k8s_workload_chain="ReplicaSet/`+r.replicaSet(t)+`, Deployment/detector"} == 1`)
 	for _, more := range values {
 		release("upgrade", soon+","+more)
 	}
