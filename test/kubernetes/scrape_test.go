@@ -96,11 +96,11 @@ func (r *room) operated(t *testing.T) (config string) {
 		if config = string(text); !strings.Contains(config, "serviceMonitor/"+runsOn+"/gpumeter/0") || !strings.Contains(config, rules) {
 			return errors.New("no monitor or no rules yet: " + config)
 		}
-		maps, err := core.ConfigMaps(runsOn).List(ctx, metav1.ListOptions{})
+		all, err := core.ConfigMaps(runsOn).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
-		for _, files := range maps.Items {
+		for _, files := range all.Items {
 			for name, text := range files.Data {
 				if strings.HasPrefix(files.Name, rules) {
 					write(t, filepath.Join(roomDir, "operated", files.Name, name), text)
@@ -118,15 +118,15 @@ func (r *room) operated(t *testing.T) (config string) {
 func (r *room) prometheus(t *testing.T, config string) {
 	t.Helper()
 	dir := t.TempDir()
-	const address = "127.0.0.1:9090"
-	p := r.daemon("prometheus", inPod, "--config.file", write(t, dir+"/prometheus.yml", config), "--storage.tsdb.path", dir+"/data", "--web.listen-address", address)
+	const listens = "127.0.0.1:9090"
+	p := r.daemon("prometheus", inPod, "--config.file", write(t, dir+"/prometheus.yml", config), "--storage.tsdb.path", dir+"/data", "--web.listen-address", listens)
 	p.start(t)
 	t.Cleanup(func() {
 		if err := p.stop(); err != nil || t.Failed() {
 			t.Logf("Prometheus: %v\n%s\n%s", err, config, p.tail())
 		}
 	})
-	api := &exporter{url: "http://" + address, client: http.DefaultClient}
+	api := &exporter{url: "http://" + listens, client: http.DefaultClient}
 	target := map[string]string{"job": "gpumeter", "instance": nodeName, "node": nodeName}
 	await(t, "the target", func(ctx context.Context) error {
 		up, err := api.query(ctx, "up == 1")
