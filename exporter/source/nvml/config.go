@@ -42,9 +42,6 @@ func New(cfg Config) source.Source {
 	if cfg.On == nil {
 		cfg.On = func(*metric.Desc) bool { return true }
 	}
-	if cfg.Proc == "" {
-		cfg.Proc = "/proc"
-	}
 	if cfg.Processes == 0 {
 		cfg.Processes = mostProcesses
 	}

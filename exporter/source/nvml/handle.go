@@ -27,6 +27,12 @@ type handle struct {
 	settled *given // what the rest was made for
 	answers answers
 	forgot  time.Time // when the refusals were last forgotten
+
+	// Calls that used to succeed and are refused now.
+	lapsed     int           // how many
+	retryAt    time.Time     // when they are made again; zero: none is off
+	retryPause time.Duration // from the next refusal to that
+
 	mig     int       // mode at the last read; -1: not known
 	reasons uint64    // the throttle bits the device can have
 	fields  batch[telemetry.Device]
@@ -62,10 +68,6 @@ type history struct {
 	active map[string]*activity
 	xids   *xids
 }
-
-// forgetEvery is after how long what a device refused is asked again: a refusal may have been of a
-// moment, such as that of a reset.
-const forgetEvery = 10 * time.Minute
 
 // Identity never changes.
 func (h *handle) Identity() *telemetry.Identity { return &h.identity }
@@ -128,6 +130,7 @@ func (h *handle) settle(p *pass, g *given) {
 		if now.Sub(h.forgot) > forgetEvery {
 			h.forget(now)
 		}
+		h.retryRefused(now)
 		return
 	}
 	r := h.reader
@@ -139,19 +142,7 @@ func (h *handle) settle(p *pass, g *given) {
 	h.fields = newBatch[telemetry.Device](uptime)
 	h.fields.add(r.chosen.device, r.major, 0, 0, func(*field[telemetry.Device]) bool { return true })
 	h.links.begin(p)
-	h.forget(now)
-}
-
-// forget asks again for everything that was refused.
-func (h *handle) forget(now time.Time) {
-	h.forgot = now
-	h.answers.forget()
-	h.fields.forget()
-	h.links.forget()
-	h.fixed = fixed{}
-	if h.reader.chosen.groups["throttle"] {
-		h.reasons = supportedReasons(h.settled.dev, h.reader.lib)
-	}
+	h.forgetMode(now)
 }
 
 // modes reads whether MIG is on, by which everything else goes: what the device can answer changes with it.
@@ -170,7 +161,7 @@ func (h *handle) modes(p *pass) {
 	if why == nil && m.current != h.mig {
 		if h.mig >= 0 {
 			h.log.Info("MIG mode changed", "on", m.current == 1)
-			h.forget(h.reader.now())
+			h.forgetMode(h.reader.now())
 		}
 		h.mig = m.current
 	}
