@@ -33,8 +33,8 @@ type handle struct {
 	retryAt    time.Time     // when they are made again; zero: none is off
 	retryPause time.Duration // from the next refusal to that
 
-	mig     int       // mode at the last read; -1: not known
-	reasons uint64    // the throttle bits the device can have
+	mig     int    // mode at the last read; -1: not known
+	reasons uint64 // the throttle bits the device can have
 	fields  batch[telemetry.Device]
 	links   links
 	fans    fans
@@ -54,7 +54,7 @@ type handle struct {
 // given is a device as the driver hands it out.
 type given struct {
 	dev      device
-	watched  bool // its XIDs reach the listener
+	watched  *atomic.Bool // the driver reports its XIDs
 	platform []metric.Keyed
 	firmware []metric.Keyed
 }
@@ -76,7 +76,7 @@ func (h *handle) Identity() *telemetry.Identity { return &h.identity }
 // package, or numbered fields alone. A device that is lost still has the XIDs that tell why.
 func (h *handle) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
 	g := h.given.Load()
-	h.history.xids.read(g != nil && g.watched, &out.XID)
+	h.history.xids.read(g != nil && g.watched.Load(), &out.XID)
 	h.reader.gate.enter()
 	defer h.reader.gate.leave()
 	if g = h.given.Load(); g == nil {
