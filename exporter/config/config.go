@@ -21,6 +21,7 @@ type Config struct {
 	Bundle     Bundle     `cmd:"" help:"Print or write the rules, the mixin and the registry that go with this binary."`
 	Completion Completing `cmd:"" help:"Print the script that completes commands and flags in a shell."`
 	Man        Man        `cmd:"" hidden:"" help:"Print the manual page."`
+	NVMLProbe  NVMLProbe  `cmd:"" name:"nvml-probe" hidden:"" help:"Initialise NVML and print what it finds; gpumeter runs this to recover a device."`
 	Version    Version    `cmd:"" help:"Print the version and leave."`
 }
 
@@ -124,6 +125,11 @@ type Completing struct {
 // Man are the settings of the man command.
 type Man struct {
 	Date string `arg:"" help:"The page's date."`
+}
+
+// NVMLProbe are the settings of the nvml-probe command.
+type NVMLProbe struct {
+	NVMLLibrary string `name:"nvml.library" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
 }
 
 // Version are the settings of the version command: none.

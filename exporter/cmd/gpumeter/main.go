@@ -15,6 +15,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/definition"
 	"github.com/gpumeter/gpumeter/exporter/self"
+	"github.com/gpumeter/gpumeter/exporter/source/nvml"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
@@ -57,6 +58,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 	case "completion":
 		err = config.Completion(stdout, c.Completion.Shell)
+	case "nvml-probe":
+		err = nvml.Probe(c.NVMLProbe.NVMLLibrary, os.Stdin, stdout)
 	case "man":
 		err = config.Manual(stdout, build().Version, c.Man.Date)
 	case "once":

@@ -15,7 +15,6 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/health"
 	"github.com/gpumeter/gpumeter/exporter/inventory"
 	"github.com/gpumeter/gpumeter/exporter/metric"
-	"github.com/gpumeter/gpumeter/exporter/pci"
 	"github.com/gpumeter/gpumeter/exporter/self"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/source"
@@ -154,7 +153,7 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 	local := all.Sources(all.Config{
 		NVML: nvml.Config{
 			Library: c.NVMLLibrary, On: on, Logger: log, Proc: c.HostProc, Processes: max(c.ProcessLimit, mostProcesses),
-			OnBus: func() int { return onBus(c.HostSys) }, KernelLog: kernelLog, State: kept, Retry: c.RetryInterval,
+			Sys: c.HostSys, Timeout: c.ReadTimeout, Probe: probeCommand(c.NVMLLibrary), KernelLog: kernelLog, State: kept, Retry: c.RetryInterval,
 			Hold: c.WorkloadHold,
 			Owners: c.Attribution != "none",
 		},
@@ -182,15 +181,13 @@ func showProcesses(most int) snapshot.Stage {
 	}
 }
 
-// onBus is how many devices NVIDIA's driver has on the PCI bus.
-func onBus(sysfs string) (n int) {
-	devices, _ := pci.List(sysfs) // a function that can not be read costs only itself, and the inventory tells of it
-	for _, d := range devices {
-		if d.Vendor == "nvidia" && d.Driver == "nvidia" {
-			n++
-		}
+// probeCommand runs this binary as a process of its own that initialises NVML.
+func probeCommand(library string) []string {
+	command := []string{"/proc/self/exe", "nvml-probe"}
+	if library != "" {
+		command = append(command, "--nvml.library="+library)
 	}
-	return n
+	return command
 }
 
 // anyDevice says whether a source has a device here, or has a driver that fails or hangs: a sick
