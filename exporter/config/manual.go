@@ -12,7 +12,7 @@ import (
 // Manual writes the manual page, in the macros of man(7), made of the same flags that Parse reads. Its date is
 // given, so that the page is the same whenever it is made.
 func Manual(w io.Writer, version, date string) error {
-	k, err := parser(new(Config), io.Discard)
+	k, err := parser(new(Config), io.Discard, environment())
 	if err != nil {
 		return err
 	}

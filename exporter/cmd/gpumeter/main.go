@@ -26,7 +26,7 @@ var (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// Exit codes beside 0; the README tells them.
+// Exit codes beside 0; the README lists them.
 const (
 	exitFailed = 1 // the work failed
 	exitUsage  = 2 // the command line, the environment or the config file is wrong
@@ -40,9 +40,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, config.ErrHelp):
 		return 0
 	case err != nil:
-		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
+		complain(err, stderr)
 		return exitUsage
 	}
+	log := newLogger(c.Log, stderr)
+	refuse := func(err error) int { return complain(c.Locate(err), stderr) }
 	switch command {
 	case "version":
 		b := build()
@@ -60,25 +62,27 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case "man":
 		err = config.Manual(stdout, build().Version, c.Man.Date)
 	case "once":
+		warnOfVariables(os.Environ(), log)
 		if c.Log.Level == "info" { // who reads a table does not want to know how it came about
 			c.Log.Level = "warn"
 		}
-		return once(c.Once, stdout, newLogger(c.Log, stderr))
+		return once(c.Once, stdout, newLogger(c.Log, stderr), refuse)
 	case "doctor":
+		warnOfVariables(os.Environ(), log)
 		if c.Log.Level == "info" {
 			c.Log.Level = "error" // the report tells of what goes wrong
 		}
-		return examine(c.Doctor, stdout, newLogger(c.Log, stderr))
+		return examine(c.Doctor, stdout, newLogger(c.Log, stderr), refuse)
 	default:
-		return serve(c.Serve, newLogger(c.Log, stderr))
+		warnOfVariables(os.Environ(), log)
+		return serve(c.Serve, log, refuse)
 	}
 	switch {
 	case errors.Is(err, definition.ErrName), errors.Is(err, errAsked):
-		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
+		complain(err, stderr)
 		return exitUsage
 	case err != nil:
-		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
-		return exitFailed
+		return complain(err, stderr)
 	}
 	return 0
 }
