@@ -51,7 +51,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "gpumeter %s (%s, %s, %s/%s)\n", b.Version, b.Revision, b.GoVersion, runtime.GOOS, runtime.GOARCH)
 		return 0
 	case "spec":
-		err = definition.Write(stdout, gpumeter.Spec(), telemetry.Descs(), c.Spec.Names, c.Spec.Format)
+		var rules fs.FS
+		if rules, err = gpumeter.Bundle(); err == nil {
+			err = definition.Write(stdout, definition.Sources{Spec: gpumeter.Spec(), Rules: rules, Metrics: telemetry.Descs()}, c.Spec.Names, c.Spec.Format)
+		}
 	case "bundle":
 		var root fs.FS
 		if root, err = gpumeter.Bundle(); err == nil {
