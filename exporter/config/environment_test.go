@@ -13,6 +13,8 @@ func TestParse_BadVariableNamesItself(t *testing.T) {
 		"GPUMETER_READ_TIMEOUT=abc":                   `GPUMETER_READ_TIMEOUT: invalid duration "abc"`,
 		"GPUMETER_READ_TIMEOUT=1ms":                   "GPUMETER_READ_TIMEOUT: 1ms is too short; the shortest is 10ms",
 		"GPUMETER_READ_TIMEOUT=":                      `GPUMETER_READ_TIMEOUT: invalid duration ""`,
+		"GPUMETER_MAX_AGE=abc":                        `GPUMETER_MAX_AGE: invalid duration "abc"`,
+		"GPUMETER_WEB_ENABLE_DEBUG=2":                 `GPUMETER_WEB_ENABLE_DEBUG: invalid value "2"; use true or false`,
 		"GPUMETER_SERIES_LIMIT=0":                     "GPUMETER_SERIES_LIMIT: 0 is not above zero",
 		"GPUMETER_SERIES_LIMIT=all":                   `GPUMETER_SERIES_LIMIT: invalid number "all"`,
 		"GPUMETER_SIMULATE_IF_NONE=perhaps":           `GPUMETER_SIMULATE_IF_NONE: invalid value "perhaps"; use true or false`,

@@ -83,14 +83,22 @@ func environment() kong.Option {
 	})
 }
 
-// flagsIn are the flags of the command.
-func (l *line) flagsIn(app *kong.Application) []*kong.Flag {
+// settingsIn returns the flags of the command, and those of serve: a fault in a variable that serve
+// uses is found by once and doctor too.
+func (l *line) settingsIn(app *kong.Application) (out []*kong.Flag) {
+	seen := map[string]bool{}
 	for _, leaf := range app.Leaves(false) {
-		if leaf.Name == l.command {
-			return slices.Concat(leaf.AllFlags(false)...)
+		if leaf.Name != l.command && leaf.Name != "serve" {
+			continue
+		}
+		for _, flag := range slices.Concat(leaf.AllFlags(false)...) {
+			if !seen[flag.Name] {
+				seen[flag.Name] = true
+				out = append(out, flag)
+			}
 		}
 	}
-	return nil
+	return out
 }
 
 // commandNames are the commands, the hidden ones too.

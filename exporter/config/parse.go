@@ -52,7 +52,7 @@ func Parse(args []string, out io.Writer) (*Config, string, error) {
 
 // parser is kong over the configuration; help goes to out.
 func parser(c *Config, out io.Writer, options ...kong.Option) (*kong.Kong, error) {
-	options = append(append(options, values()...), groups())
+	options = append(append(options, decoders()...), groups())
 	return kong.New(c, append(options,
 		kong.Name("gpumeter"), kong.Description(description),
 		kong.Writers(out, out), kong.Help(printHelp), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
@@ -81,7 +81,7 @@ func (c *Config) locate(k *kong.Kong, l *line) error {
 		}
 	}
 	var faults []error
-	for _, flag := range l.flagsIn(k.Model) {
+	for _, flag := range l.settingsIn(k.Model) {
 		if l.given[flag.Name] {
 			continue
 		}

@@ -35,7 +35,7 @@ func Write(w io.Writer, from Sources, names []string, format string) error {
 	if err != nil {
 		return err
 	}
-	found := &found{metrics: all}
+	found := &result{metrics: all}
 	if len(names) > 0 {
 		x := index{spec: written, metrics: all, rules: from.Rules, root: from.Spec}
 		if found, err = x.find(names); err != nil {
@@ -62,15 +62,15 @@ func Write(w io.Writer, from Sources, names []string, format string) error {
 	return err
 }
 
-// found is what names mean.
-type found struct {
+// result is what the names mean.
+type result struct {
 	metrics []definition
 	xids    []xid
 	alerts  []alert
 }
 
 // list has all that was found.
-func (f *found) list() []any {
+func (f *result) list() []any {
 	out := []any{}
 	for _, d := range f.metrics {
 		out = append(out, d)
@@ -85,20 +85,20 @@ func (f *found) list() []any {
 }
 
 // text writes all that was found, at length.
-func (f *found) text(b *bytes.Buffer) {
+func (f *result) text(b *bytes.Buffer) {
 	text(b, f.metrics)
 	for _, x := range f.xids {
-		part(b)
+		separate(b)
 		x.text(b)
 	}
 	for _, a := range f.alerts {
-		part(b)
+		separate(b)
 		a.text(b)
 	}
 }
 
-// part puts an empty line between two explanations.
-func part(b *bytes.Buffer) {
+// separate puts an empty line between two explanations.
+func separate(b *bytes.Buffer) {
 	if b.Len() > 0 {
 		b.WriteByte('\n')
 	}

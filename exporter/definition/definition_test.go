@@ -47,7 +47,7 @@ func sample(t *testing.T) (root fstest.MapFS, whole *txtar.Archive) {
 			root[f.Name] = &fstest.MapFile{Data: f.Data}
 		}
 	}
-	root["spec/data/xids.yaml"] = &fstest.MapFile{Data: []byte(catalogue)}
+	root["spec/data/xids.yaml"] = &fstest.MapFile{Data: []byte(sampleXIDs)}
 	return root, whole
 }
 
@@ -69,7 +69,7 @@ func TestGolden(t *testing.T) {
 		{"told/wait.json", "json", []string{"gpumeter_wait_*"}},
 	} {
 		var b bytes.Buffer
-		if err := Write(&b, Sources{root, gallery, descs}, c.names, c.format); err != nil {
+		if err := Write(&b, Sources{root, sampleRules, descs}, c.names, c.format); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.SplitSeq(b.String(), "\n") {
@@ -90,15 +90,15 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// catalogue has XID errors beside the sample.
-const catalogue = `source: https://example.org/xids
+// sampleXIDs are the XID errors beside the sample.
+const sampleXIDs = `source: https://example.org/xids
 date: "2025-10-29"
 xids:
   - {code: 79, mnemonic: FALLEN_OFF_THE_BUS, brief: It is gone., severity: critical, who: operator, action: reboot, advice: Restart., note: It may be back.}
 `
 
-// gallery has alerts beside the sample.
-var gallery = fstest.MapFS{"rules/plain/fleet.yaml": {Data: []byte(`groups:
+// sampleRules are the alerts beside the sample.
+var sampleRules = fstest.MapFS{"rules/plain/fleet.yaml": {Data: []byte(`groups:
   - name: fleet
     rules:
       - record: node:x
@@ -119,7 +119,7 @@ var gallery = fstest.MapFS{"rules/plain/fleet.yaml": {Data: []byte(`groups:
 func told(t *testing.T, root fs.FS, descs []*metric.Desc, names ...string) ([]definition, error) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, Sources{root, gallery, descs}, names, "json"); err != nil {
+	if err := Write(&b, Sources{root, sampleRules, descs}, names, "json"); err != nil {
 		return nil, err
 	}
 	var out []definition
@@ -200,10 +200,10 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	root, _ := sample(t)
-	if err := Write(&bytes.Buffer{}, Sources{root, gallery, descs}, nil, "xml"); err == nil || !strings.Contains(err.Error(), `"xml"`) {
+	if err := Write(&bytes.Buffer{}, Sources{root, sampleRules, descs}, nil, "xml"); err == nil || !strings.Contains(err.Error(), `"xml"`) {
 		t.Errorf("a format nobody knows: %v", err)
 	}
-	if err := Write(full{}, Sources{root, gallery, descs}, nil, "text"); !errors.Is(err, errFull) {
+	if err := Write(full{}, Sources{root, sampleRules, descs}, nil, "text"); !errors.Is(err, errFull) {
 		t.Errorf("nowhere to write: %v", err)
 	}
 }

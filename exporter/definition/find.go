@@ -20,9 +20,9 @@ type index struct {
 }
 
 // find returns what the names mean; each name must mean something.
-func (x *index) find(names []string) (*found, error) {
+func (x *index) find(names []string) (*result, error) {
 	wanted := make([]bool, len(x.metrics))
-	out := new(found)
+	out := new(result)
 	var faults []error
 	for _, name := range names {
 		hits, err := x.meant(name, out)
@@ -41,14 +41,14 @@ func (x *index) find(names []string) (*found, error) {
 	return out, errors.Join(faults...)
 }
 
-// meant returns the places of the metrics that a name means, or puts an XID error or alerts into out.
+// meant returns the indices of the metrics that a name means, or adds an XID error or alerts to out.
 // Our own names come first: other exporters use some of them for something else.
-func (x *index) meant(name string, out *found) ([]int, error) {
+func (x *index) meant(name string, out *result) ([]int, error) {
 	own, err := x.own(name)
 	if err != nil || len(own) > 0 {
 		return own, err
 	}
-	if foreign := x.where(func(d definition) bool { return slices.Contains(d.foreignWords(), name) }); len(foreign) > 0 {
+	if foreign := x.positions(func(d definition) bool { return slices.Contains(d.foreignWords(), name) }); len(foreign) > 0 {
 		return foreign, nil
 	}
 	if code, ok := xidCode(name); ok {
@@ -58,7 +58,7 @@ func (x *index) meant(name string, out *found) ([]int, error) {
 		}
 		return nil, err
 	}
-	if below := x.where(func(d definition) bool { return d.below(name) }); len(below) > 0 {
+	if below := x.positions(func(d definition) bool { return d.hasPrefix(name) }); len(below) > 0 {
 		return below, nil
 	}
 	alerts, err := loadAlerts(x.rules)
@@ -85,18 +85,18 @@ func (x *index) meant(name string, out *found) ([]int, error) {
 	return nil, fmt.Errorf("%w %q%s", ErrName, name, spell.Suggest(name, known))
 }
 
-// own are the places of the metrics with a name or a group that the name is or matches.
+// own returns the indices of the metrics whose name or group the name equals or matches.
 func (x *index) own(name string) ([]int, error) {
 	if _, err := path.Match(name, ""); err != nil {
 		return nil, fmt.Errorf("%w %q: %w", ErrName, name, err)
 	}
-	return x.where(func(d definition) bool {
+	return x.positions(func(d definition) bool {
 		return slices.ContainsFunc(d.words(), func(word string) bool { ok, _ := path.Match(name, word); return ok })
 	}), nil
 }
 
-// where are the places of the metrics for which this holds.
-func (x *index) where(holds func(definition) bool) (out []int) {
+// positions are the indices of the metrics for which holds returns true.
+func (x *index) positions(holds func(definition) bool) (out []int) {
 	for i, d := range x.metrics {
 		if holds(d) {
 			out = append(out, i)
@@ -105,8 +105,8 @@ func (x *index) where(holds func(definition) bool) (out []int) {
 	return out
 }
 
-// below reports whether the name is the beginning of the metric's, up to a dot or an underscore.
-func (d definition) below(name string) bool {
+// hasPrefix reports whether the name is the beginning of the metric's, up to a dot or an underscore.
+func (d definition) hasPrefix(name string) bool {
 	return strings.HasPrefix(d.OpenTelemetry, strings.TrimSuffix(name, ".")+".") || strings.HasPrefix(d.Prometheus, strings.TrimSuffix(name, "_")+"_")
 }
 

@@ -15,7 +15,7 @@ func printed(t *testing.T, names ...string) string {
 	t.Helper()
 	root, _ := sample(t)
 	var b bytes.Buffer
-	if err := Write(&b, Sources{root, gallery, descs}, names, "text"); err != nil {
+	if err := Write(&b, Sources{root, sampleRules, descs}, names, "text"); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -40,11 +40,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, config.ErrHelp):
 		return 0
 	case err != nil:
-		complain(err, stderr)
+		printErrors(err, stderr)
 		return exitUsage
 	}
 	log := newLogger(c.Log, stderr)
-	refuse := func(err error) int { return complain(c.Locate(err), stderr) }
+	refuse := func(err error) int { return printErrors(c.Locate(err), stderr) }
 	switch command {
 	case "version":
 		b := build()
@@ -82,10 +82,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case errors.Is(err, definition.ErrName), errors.Is(err, errAsked):
-		complain(err, stderr)
+		printErrors(err, stderr)
 		return exitUsage
 	case err != nil:
-		return complain(err, stderr)
+		return printErrors(err, stderr)
 	}
 	return 0
 }

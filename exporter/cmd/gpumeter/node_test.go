@@ -131,12 +131,12 @@ func TestNewNodeRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
-		if code := complain(err, io.Discard); code != exitUsage {
+		if code := printErrors(err, io.Discard); code != exitUsage {
 			t.Errorf("%s: exit code %d, want %d", want, code, exitUsage)
 		}
 	}
 	locked := filepath.Join(t.TempDir(), "locked") // no setting is wrong when the machine refuses
-	if code := complain(fmt.Errorf("--state.directory: %w", &os.PathError{Op: "mkdir", Path: locked, Err: os.ErrPermission}), io.Discard); code != exitFailed {
+	if code := printErrors(fmt.Errorf("--state.directory: %w", &os.PathError{Op: "mkdir", Path: locked, Err: os.ErrPermission}), io.Discard); code != exitFailed {
 		t.Errorf("a directory that cannot be made: exit code %d, want %d", code, exitFailed)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/gpumeter/gpumeter/spell"
 )
 
-// complain prints what is wrong, one line each, and returns the exit code: that of wrong usage where a
-// setting cannot be used.
-func complain(err error, stderr io.Writer) int {
+// printErrors prints each error on a line of its own and returns the exit code: exitUsage when one of
+// them is a setting that cannot be used, else exitFailed.
+func printErrors(err error, stderr io.Writer) int {
 	for _, e := range config.Split(err) {
 		fmt.Fprintf(stderr, "gpumeter: %v\n", e)
 	}
@@ -25,7 +25,7 @@ func complain(err error, stderr io.Writer) int {
 	return exitFailed
 }
 
-// warnOfVariables logs the variables of the environment that look like settings and are none.
+// warnOfVariables logs each GPUMETER_ variable that no flag has.
 func warnOfVariables(environ []string, log *slog.Logger) {
 	unknown, err := config.UnknownVariables(environ)
 	if err != nil {
@@ -40,8 +40,8 @@ func warnOfVariables(environ []string, log *slog.Logger) {
 	}
 }
 
-// chooseMetrics returns which metrics are on. Each pattern must match one, and none may be both
-// included and excluded.
+// chooseMetrics returns which metrics are on. Each pattern must match at least one metric, and no metric
+// may be both included and excluded.
 func chooseMetrics(all []*metric.Desc, m config.Metrics) (func(*metric.Desc) bool, error) {
 	var known []string
 	for _, d := range all {
@@ -63,8 +63,8 @@ func chooseMetrics(all []*metric.Desc, m config.Metrics) (func(*metric.Desc) boo
 	return on, config.Refuse("metrics.exclude", err)
 }
 
-// openState opens the state directory. One that has a file above it is a wrong setting; one that
-// cannot be made for another reason may be a matter of the machine.
+// openState opens the state directory. A path through a file is a wrong setting; other failures to make
+// the directory, such as a read-only file system, are failures of the machine.
 func openState(directory string) (state.Store, error) {
 	kept, err := state.Open(directory)
 	switch {
