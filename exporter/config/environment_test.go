@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func TestParse_BadVariableNamesItself(t *testing.T) {
 				}
 			}
 			for _, args := range []string{"version", "--version", "serve --version", "help", "help once", "--help", "once --help", "completion bash", "man 2026-01-01", "spec gpu_up", "bundle rules"} {
-				if _, _, err := Parse(strings.Fields(args), io.Discard); err != nil && err != ErrHelp {
+				if _, _, err := Parse(strings.Fields(args), io.Discard); err != nil && !errors.Is(err, ErrHelp) {
 					t.Errorf("%s, which does not use it: %v", args, err)
 				}
 			}

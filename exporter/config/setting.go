@@ -36,7 +36,7 @@ func Split(err error) []error {
 	if err == nil {
 		return nil
 	}
-	several, ok := err.(interface{ Unwrap() []error })
+	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // errors inside a text are not split
 	if !ok {
 		return []error{err}
 	}
@@ -55,7 +55,7 @@ func Split(err error) []error {
 func (c *Config) Locate(err error) error {
 	var out []error
 	for _, e := range Split(err) {
-		if s, ok := e.(*SettingError); ok {
+		if s, ok := e.(*SettingError); ok { //nolint:errorlint // a text around it would be lost
 			e = &SettingError{Flag: s.Flag, Err: s.Err, place: c.places[s.Flag]}
 		}
 		out = append(out, e)
