@@ -51,7 +51,11 @@ func (w *Web) check() (faults []error) {
 		return nil
 	}
 	for _, a := range w.ListenAddress {
-		if _, _, err := net.SplitHostPort(a); err != nil && !strings.HasPrefix(a, "vsock://") {
+		_, port, err := net.SplitHostPort(a)
+		if err == nil {
+			_, err = net.LookupPort("tcp", port)
+		}
+		if err != nil && !strings.HasPrefix(a, "vsock://") {
 			faults = append(faults, &SettingError{Flag: "web.listen-address", Err: fmt.Errorf("%q is not like :9450 or 127.0.0.1:9450", a)})
 		}
 	}

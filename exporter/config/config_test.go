@@ -182,6 +182,7 @@ func TestBadFlags(t *testing.T) {
 		"--slurm.gpu=1=a --slurm.gpu=01=a": "--slurm.gpu: index 1 has two devices, a and a",
 		"--simulate=x --simulate-if-none":  "--simulate-if-none: cannot be combined with --simulate",
 		"--web.listen-address=9450":        `--web.listen-address: "9450" is not like :9450 or 127.0.0.1:9450`,
+		"--web.listen-address=:99999":      `--web.listen-address: ":99999" is not like :9450 or 127.0.0.1:9450`,
 		"bundle --plain":                   "--plain and --extra say which rules: gpumeter bundle rules",
 	} {
 		if _, _, err := Parse(strings.Fields(args), io.Discard); err == nil || err.Error() != want {
