@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -42,17 +41,17 @@ type node struct {
 // saved before the inventory does. The feed tells of a source that only a new process can read; nobody
 // listens to that who reads once.
 func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale func(string, error), log *slog.Logger) (*node, error) {
-	on, err := metric.Select(telemetry.Descs(), c.Metrics.Include, c.Metrics.Exclude)
+	on, err := chooseMetrics(telemetry.Descs(), c.Metrics)
 	if err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
+		return nil, err
 	}
 	devices, err := chooseDevices(c.Devices)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := state.Open(c.StateDirectory)
+	kept, err := openState(c.StateDirectory)
 	if err != nil {
-		return nil, fmt.Errorf("--state.directory: %w", err)
+		return nil, err
 	}
 	position := kept // of the kernel's log; one reading must not move that of the exporter that runs
 	if stale == nil {
@@ -69,7 +68,7 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 		seen.Sysfs, seen.Store = c.HostSys, kept
 	}
 	if n.inventory, err = inventory.Open(seen); err != nil {
-		return nil, err
+		return nil, config.Refuse("expected-devices", err)
 	}
 	stages := []snapshot.Stage{health.New(time.Now()).Stage}
 	n.downtime = downtime.Open(seen.Store, time.Now(), log)
