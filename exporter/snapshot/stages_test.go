@@ -180,3 +180,21 @@ func TestFeed_PanickingStageIsAFault(t *testing.T) {
 		}
 	})
 }
+
+// After a release two rounds may wait for a stage at once: the older must not come after the newer.
+func TestStages_LeaveOutASnapshotOlderThanTheLast(t *testing.T) {
+	o := new(owning)
+	x := newStages(&Config{Stages: []Stage{o.stage()}, Timeout: time.Hour, Logger: slog.New(slog.DiscardHandler)}, func(Fault) {})
+	at := func(reads uint64) *Snapshot { return &Snapshot{Devices: make([]Device, 1), Health: Health{Reads: reads}} }
+	for _, c := range []struct {
+		reads    uint64
+		complete bool
+	}{{1, true}, {3, true}, {2, false}, {4, true}} {
+		if got := x.complete(at(c.reads)); got != c.complete {
+			t.Errorf("snapshot of read %d: complete %v, want %v", c.reads, got, c.complete)
+		}
+	}
+	if n := o.runs.Load(); n != 3 || x.newest().Health.Reads != 4 {
+		t.Errorf("the stage ran %d times, the newest is of read %d; want 3 and 4", n, x.newest().Health.Reads)
+	}
+}
