@@ -135,34 +135,40 @@ func TestFeed_StagesGoOnOnceAHungOneEnds(t *testing.T) {
 	})
 }
 
-// A snapshot whose stages run while devices are released must not be served after that.
+// A snapshot whose stages run while devices are released must not be served after that, whether the next
+// scrape comes before the stages end or later.
 func TestFeed_SnapshotInItsStagesDuringAReleaseIsNotServedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := new(owning)
-		f := run(t, Config{
-			Sources: []source.Source{(&driver{devices: []source.Device{newGPU(0)}}).source("nvml")}, Stages: []Stage{o.stage()}, MaxAge: time.Hour,
+	for name, early := range map[string]bool{"scrape before the stages end": true, "scrape after the stages end": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := new(owning)
+				f := run(t, Config{
+					Sources: []source.Source{(&driver{devices: []source.Device{newGPU(0)}}).source("nvml")}, Stages: []Stage{o.stage()}, MaxAge: time.Hour,
+				})
+				end := o.stall()
+				before, after := make(chan *Snapshot, 1), make(chan *Snapshot, 1)
+				go func() { before <- f.Snapshot(context.Background()) }()
+				synctest.Wait()
+				if err := f.Release(context.Background(), 0); err != nil {
+					t.Fatal(err)
+				}
+				if early {
+					go func() { after <- f.Snapshot(context.Background()) }()
+					synctest.Wait()
+				}
+				end()
+				if got := states(t, <-before); got != "ok" {
+					t.Errorf("scrape from before the release: %s, want ok", got)
+				}
+				if !early {
+					after <- f.Snapshot(context.Background())
+				}
+				if got := states(t, <-after); got != "released" {
+					t.Errorf("scrape from after the release: %s, want released", got)
+				}
+			})
 		})
-		end := o.stall()
-		before := make(chan *Snapshot)
-		go func() { before <- f.Snapshot(context.Background()) }()
-		synctest.Wait()
-		if err := f.Release(context.Background(), 0); err != nil {
-			t.Fatal(err)
-		}
-		after := make(chan *Snapshot)
-		go func() { after <- f.Snapshot(context.Background()) }()
-		synctest.Wait()
-		end()
-		if got := states(t, <-before); got != "ok" {
-			t.Errorf("scrape from before the release: %s, want ok", got)
-		}
-		if got := states(t, <-after); got != "released" {
-			t.Errorf("scrape from after the release: %s, want released", got)
-		}
-		if got := states(t, f.Snapshot(context.Background())); got != "released" {
-			t.Errorf("next scrape: %s, want released", got)
-		}
-	})
+	}
 }
 
 func TestFeed_PanickingStageIsAFault(t *testing.T) {
