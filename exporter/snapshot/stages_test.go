@@ -191,7 +191,9 @@ func TestFeed_PanickingStageIsAFault(t *testing.T) {
 func TestStages_LeaveOutASnapshotOlderThanTheLast(t *testing.T) {
 	o := new(owning)
 	x := newStages(&Config{Stages: []Stage{o.stage()}, Timeout: time.Hour, Logger: slog.New(slog.DiscardHandler)}, func(Fault) {})
-	at := func(reads uint64) *Snapshot { return &Snapshot{Devices: make([]Device, 1), Health: Health{Reads: reads}} }
+	at := func(reads uint64) *Snapshot {
+		return &Snapshot{Devices: make([]Device, 1), Health: Health{Reads: reads}}
+	}
 	for _, c := range []struct {
 		reads    uint64
 		complete bool
