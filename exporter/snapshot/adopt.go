@@ -36,12 +36,12 @@ func (k *keeper) adopt(ctx context.Context, devices []source.Device) {
 	for _, d := range devices {
 		switch {
 		case reflect.ValueOf(d).Kind() != reflect.Pointer:
-			k.refuse(refused, name(d), errNoPointer)
+			k.refuse(refused, nameOf(d), errNoPointer)
 		case have[d] != nil:
 			next = append(next, have[d])
 			delete(have, d)
 		case slices.Contains(fresh, d), slices.ContainsFunc(next, func(w *worker) bool { return w.device == d }):
-			k.refuse(refused, name(d), errTwice)
+			k.refuse(refused, nameOf(d), errTwice)
 		default:
 			fresh = append(fresh, d)
 		}
@@ -73,9 +73,9 @@ func (k *keeper) adopt(ctx context.Context, devices []source.Device) {
 
 // workerFor returns the worker of a new device, nil when the device is not to be read.
 func (k *keeper) workerFor(d source.Device, others []*worker, refused map[string]error) *worker {
-	id, err := k.identify(d)
+	id, err := identify(d)
 	if err != nil {
-		k.refuse(refused, name(d), err)
+		k.refuse(refused, nameOf(d), err)
 		return nil
 	}
 	if !k.cfg.Devices(id) {
@@ -91,10 +91,14 @@ func (k *keeper) workerFor(d source.Device, others []*worker, refused map[string
 	return w
 }
 
-// identify asks a device for its identity.
-func (k *keeper) identify(d source.Device) (id *telemetry.Identity, err error) {
-	err = guard(k.log, "identify", func() error { id = d.Identity(); return nil })
-	if err != nil || id == nil {
+// identify asks a device for its identity. A panic in its code is an error.
+func identify(d source.Device) (id *telemetry.Identity, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: panicked: %v", errNoIdentity, p)
+		}
+	}()
+	if id = d.Identity(); id == nil {
 		return nil, errNoIdentity
 	}
 	return id, nil
@@ -106,15 +110,21 @@ func (k *keeper) refuse(refused map[string]error, device string, why error) {
 		k.log.Error("device is not read", "device", device, "err", why)
 	}
 	refused[device] = fmt.Errorf("%s: device %s: %w", k.src.Name, device, why)
-	k.ledger.fault(k.cfg.Now(), Fault{Source: k.src.Name, Metric: "*", Reason: why.Error()})
+	reason := errNoIdentity
+	for _, known := range []error{errNoPointer, errTwice} {
+		if errors.Is(why, known) {
+			reason = known
+		}
+	}
+	k.ledger.fault(k.cfg.Now(), Fault{Source: k.src.Name, Metric: "*", Reason: reason.Error()})
 }
 
-// name is what people call a device whose source has made a mistake: its identity where it has one, else its Go type.
-func name(d source.Device) (name string) {
-	name = fmt.Sprintf("%T", d)
-	defer func() { recover() }() //nolint:errcheck // then the type is all that is known
-	if id := d.Identity(); id != nil {
-		name = cmp.Or(id.UUID, id.PCI, name)
+// nameOf returns what people call a device whose source has made a mistake: its identity where it has one, else
+// its Go type.
+func nameOf(d source.Device) string {
+	id, err := identify(d)
+	if err != nil {
+		return fmt.Sprintf("%T", d)
 	}
-	return name
+	return cmp.Or(id.UUID, id.PCI, fmt.Sprintf("%T", d))
 }

@@ -221,7 +221,7 @@ func (p *panicking) Close() error                  { p.fail("close"); return nil
 func TestPanicIsNobodyElses(t *testing.T) {
 	for at, want := range map[string]string{
 		"open": "panicked: open", "devices": "list devices: panicked: devices", "close": "list devices: gone",
-		"identity": "sim: device *snapshot.panicking: no identity", "period": "", "sample": "", "stage": "",
+		"identity": "sim: device *snapshot.panicking: no identity: panicked: identity", "period": "", "sample": "", "stage": "",
 	} {
 		t.Run(at, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
