@@ -14,7 +14,7 @@ import (
 
 // Config says who is asked, and how long series live. Zero durations and limits take the defaults.
 type Config struct {
-	// Claims return who was given what of these devices. They are called under a lock, for every snapshot
+	// Claims return the allocations of these devices. They are called under a lock, for every snapshot
 	// and once a second: they answer from memory.
 	Claims []func([]DeviceRef) []Claim
 	// Place says whose work a process of the host does, and how that was found; false when nobody knows,
@@ -200,7 +200,7 @@ func (a *Attributor) book(d *snapshot.Device, w *ward, stakes []stake, uses []Us
 	}
 }
 
-// uses returns the device's processes and whose they are. It may take long: it places processes.
+// uses returns the device's processes and their workloads. It may take long, since it reads /proc.
 func (a *Attributor) uses(d *snapshot.Device) []Use {
 	out := make([]Use, 0, len(d.Read.Processes))
 	for i := range d.Read.Processes {

@@ -9,8 +9,8 @@ import (
 )
 
 // Partial is the Partial of a snapshot.Stage: a scrape that cannot wait gets the owners and accounts of the
-// last complete snapshot, and nothing is counted. Of one that is older than what an interval may be, they
-// are not carried over: by then nobody knows who holds the devices.
+// last complete snapshot, and nothing is counted. They are not carried over from a snapshot older than the
+// longest interval that is accounted: by then the owners are unknown.
 func (a *Attributor) Partial(s, last *snapshot.Snapshot) {
 	if a.cfg.Join {
 		for i := range s.Devices {

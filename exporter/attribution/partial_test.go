@@ -67,7 +67,7 @@ func TestPartial_WithoutARecentSnapshotHasNoOwners(t *testing.T) {
 	}
 }
 
-// Placing a process may hang: what else is asked of the attributor must not wait for it.
+// Placing a process may hang: other calls of the attributor must not wait for it.
 func TestAttributor_HungPlacingBlocksNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
@@ -78,24 +78,24 @@ func TestAttributor_HungPlacingBlocksNobodyElse(t *testing.T) {
 		id := &telemetry.Identity{UUID: "GPU-0"}
 		d := snapshot.Device{Identity: id, Labels: id.Labels()}
 		d.Read.Processes = []telemetry.Part[telemetry.Process]{{Labels: telemetry.ProcessAttributes{ProcessPid: 7}.Labels()}}
-		var staged, asked sync.WaitGroup
+		var staged, other sync.WaitGroup
 		staged.Go(func() { a.Stage(&snapshot.Snapshot{Taken: time.Now(), Devices: []snapshot.Device{d}}) })
 		synctest.Wait()
-		answered := false
-		asked.Go(func() {
+		returned := false
+		other.Go(func() {
 			a.Changed()
 			a.Explain()
 			a.Counts()
 			a.Unplaced()
 			a.Partial(&snapshot.Snapshot{Taken: time.Now()}, nil)
-			answered = true
+			returned = true
 		})
 		synctest.Wait()
-		if !answered {
-			t.Error("a question waits for a process that is being placed")
+		if !returned {
+			t.Error("another call waits for a process that is being placed")
 		}
 		close(hang)
 		staged.Wait()
-		asked.Wait()
+		other.Wait()
 	})
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// DeviceRef says which device a claim may be of. It shares nothing with a snapshot that a later stage
-// changes, so that claims can be asked for at any time.
+// DeviceRef identifies a device for claims. It shares nothing with the snapshot that a later stage changes,
+// so claims can be computed at any time.
 type DeviceRef struct {
 	*telemetry.Identity
 	Up         bool // it answered
 	Partitions []PartitionRef
 }
 
-// PartitionRef says which partition of a device a claim may be of.
+// PartitionRef identifies a partition of a device for claims.
 type PartitionRef struct {
 	Labels *metric.Labels
 	Info   []metric.Keyed // of gpu.partition.info

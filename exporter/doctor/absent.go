@@ -15,9 +15,9 @@ type absence struct {
 	counts []int // of parts, by why
 
 	// Of the part that is being looked at.
-	part   *metric.Labels
-	told   bool
-	reason *metric.Reason
+	part    *metric.Labels
+	present bool // it has a number
+	reason  *metric.Reason
 }
 
 // absent returns, by the reason, the metrics that a source here reads and for which no series has a number.
@@ -37,7 +37,7 @@ func absent(on func(*metric.Desc) bool, d *telemetry.Device) map[string][]string
 		}
 		switch why := r.Value.Why(); {
 		case r.Histogram != nil || why == nil:
-			a.told = true
+			a.present = true
 		case a.reason == nil || a.reason == metric.Unread:
 			a.reason = why
 		}
@@ -48,10 +48,10 @@ func absent(on func(*metric.Desc) bool, d *telemetry.Device) map[string][]string
 
 // next counts the part that was looked at, and goes on to another.
 func (a *absence) next(part *metric.Labels) {
-	if a.told || a.reason != metric.Unread { // else it is another vendor's, or of another type of link
+	if a.present || a.reason != metric.Unread { // else the metric is another vendor's, or another link type's
 		a.parts++
 	}
-	if !a.told && a.reason != metric.Unread {
+	if !a.present && a.reason != metric.Unread {
 		at := 0
 		for at < len(a.why) && a.why[at] != a.reason {
 			at++
@@ -61,7 +61,7 @@ func (a *absence) next(part *metric.Labels) {
 		}
 		a.counts[at]++
 	}
-	a.part, a.told, a.reason = part, false, nil
+	a.part, a.present, a.reason = part, false, nil
 }
 
 // report adds the metric under each reason for which it is absent.

@@ -123,7 +123,7 @@ func (w *walker) begin(d *metric.Desc) {
 }
 
 // ofDevice visits a reading of a device or of its part. Gauges carry the owner's labels: those of the
-// part where it has an owner, also when the device has the same one, since labels stand once.
+// part where it has an owner, also when the device has the same one, since a label must not be repeated.
 func (w *walker) ofDevice(d *snapshot.Device, r telemetry.Reading) {
 	switch {
 	case !w.owned:

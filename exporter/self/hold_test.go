@@ -15,7 +15,7 @@ func faulty(count *uint64) func(*snapshot.Snapshot) Attribution {
 	}
 }
 
-// Whoever reads first must not take the 0 from other Prometheus servers, which scrape within the hold.
+// The first reader must not take the 0 from other Prometheus servers, which scrape within the hold.
 func TestSelf_NewFaultOfAWitnessIsZeroForTheHold(t *testing.T) {
 	count, begin := uint64(3), time.Unix(1_800_000_000, 0)
 	x := New(Config{Attribution: faulty(&count)})
@@ -31,14 +31,14 @@ func TestSelf_NewFaultOfAWitnessIsZeroForTheHold(t *testing.T) {
 	}
 }
 
-// A partial snapshot tells how reading goes now, and the rest as the last complete one does.
-func TestSelf_PartialTellsReadingAsOfNowAndCarriesTheRestOver(t *testing.T) {
+// A partial snapshot has the current source health, and the rest of the last complete snapshot.
+func TestSelf_PartialHasCurrentSourceHealthAndCarriesTheRestOver(t *testing.T) {
 	count := uint64(3)
 	x := New(Config{Attribution: faulty(&count), StateFaults: func() uint64 { return 5 }})
 	last := &snapshot.Snapshot{Health: health()}
 	x.Stage(last)
 	before := len(last.Self.Exporter.ReadFaults)
-	x.cfg.Attribution = func(*snapshot.Snapshot) Attribution { panic("a partial snapshot asks nobody") }
+	x.cfg.Attribution = func(*snapshot.Snapshot) Attribution { panic("a partial snapshot must not query the witnesses") }
 	s := &snapshot.Snapshot{Partial: true, Health: health()}
 	s.Health.Reads++
 	s.Health.Faults = append(s.Health.Faults, snapshot.Fault{Source: "attribution", Metric: "*", Reason: "late", Count: 1})
@@ -53,7 +53,7 @@ func TestSelf_PartialTellsReadingAsOfNowAndCarriesTheRestOver(t *testing.T) {
 	first := &snapshot.Snapshot{Partial: true, Health: health()}
 	x.Partial(first, nil)
 	if len(first.Self.Exporter.BuildInfo) != 1 || len(first.Self.Exporter.SourceState) != 10 {
-		t.Error("before the first complete snapshot it does not tell what is built, and how sources are")
+		t.Error("before the first complete snapshot, build info or source states are missing")
 	}
 }
 

@@ -86,8 +86,8 @@ func (x *Self) Stage(s *snapshot.Snapshot) {
 	x.attribution(s)
 }
 
-// Partial is the Partial of a snapshot.Stage: how reading goes is told as of now, all else as of the last
-// complete snapshot.
+// Partial is the Partial of a snapshot.Stage: source health and read faults are current, all else is that of
+// the last complete snapshot.
 func (x *Self) Partial(s, last *snapshot.Snapshot) {
 	if last != nil {
 		s.Self = last.Self
@@ -95,7 +95,7 @@ func (x *Self) Partial(s, last *snapshot.Snapshot) {
 	x.reading(s)
 }
 
-// reading tells how reading goes. It may be called at any time, and waits for nothing.
+// reading fills in source health, read durations and read faults. It is safe for concurrent use and does not wait.
 func (x *Self) reading(s *snapshot.Snapshot) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

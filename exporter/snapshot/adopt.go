@@ -91,7 +91,7 @@ func (k *keeper) workerFor(d source.Device, others []*worker, refused map[string
 	return w
 }
 
-// identify asks a device for its identity. A panic in its code is an error.
+// identify returns the identity of a device. A panic in its code is an error.
 func identify(d source.Device) (id *telemetry.Identity, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -119,8 +119,7 @@ func (k *keeper) refuse(refused map[string]error, device string, why error) {
 	k.ledger.fault(k.cfg.Now(), Fault{Source: k.src.Name, Metric: "*", Reason: reason.Error()})
 }
 
-// nameOf returns what people call a device whose source has made a mistake: its identity where it has one, else
-// its Go type.
+// nameOf returns a name for a device in errors: its UUID or PCI address, else its Go type.
 func nameOf(d source.Device) string {
 	id, err := identify(d)
 	if err != nil {

@@ -60,8 +60,8 @@ func TestLedger_CountsFaultsOfEveryScopeAndOfKeyedReadings(t *testing.T) {
 	})
 }
 
-// Two servers scrape half an interval apart, and a page is looked at in between: whoever reads first
-// must not take the 0 from the others.
+// Two servers scrape half an interval apart, and a page is read in between: the first reader must not take
+// the 0 from the others.
 func TestLedger_EveryReaderSeesANewFaultAsZeroFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, bad := newGPU(0), false

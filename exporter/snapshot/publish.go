@@ -16,7 +16,7 @@ func (f *Feed) publish(r *round) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.result = s
-	if f.round == r { // else devices were released or acquired since
+	if f.round == r { // else devices were released or acquired in between
 		f.round = nil
 		if complete {
 			f.last = s
@@ -33,10 +33,10 @@ func (f *Feed) forget() {
 	}
 }
 
-// partial returns a snapshot for a scrape that cannot wait. It has the readings that have arrived, and who owns
-// the devices, the workloads and the rest of the stages' work as of the newest complete snapshot: an owner's
-// labels that were missing for one scrape would make another series of every gauge, and workloads that were
-// missing would look as if they had ended. Before the first complete snapshot there are none.
+// partial returns a snapshot for a scrape that cannot wait. It has the readings that have arrived, and the
+// owners, workloads and other results of the stages of the newest complete snapshot. Without them, one slow
+// scrape would start another series of every gauge, and workloads would look as if they had ended. Before
+// the first complete snapshot there are none.
 func (f *Feed) partial(r *round) *Snapshot {
 	s := f.build(r, r.arrived())
 	s.Partial = true

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Stage adds to a snapshot before it is published, such as who owns a device.
+// Stage adds to a snapshot before it is published, such as the owners of devices.
 type Stage struct {
 	Name string // in logs, and as the source of its faults
 	// Run completes a snapshot. The feed runs its stages in order and on one snapshot at a time, oldest

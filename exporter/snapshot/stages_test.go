@@ -16,7 +16,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// owning is a stage that says who owns the first device, and hangs while it is told to.
+// owning is a stage that sets the owner of the first device, and hangs on request.
 type owning struct {
 	hang atomic.Pointer[chan struct{}]
 	took []time.Time // when the snapshots it completed were taken

@@ -14,7 +14,8 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// The attributor asks for claims once a second, while later stages change the snapshot it saw. Run with -race.
+// The attributor calls for claims once a second, while later stages change the snapshot it saw. The race
+// detector finds what they share.
 func TestJobClaims_ShareNothingWithASnapshotInItsStages(t *testing.T) {
 	a := attribution.New(attribution.Config{Claims: []func([]attribution.DeviceRef) []attribution.Claim{
 		func(devices []attribution.DeviceRef) []attribution.Claim {
@@ -24,15 +25,15 @@ func TestJobClaims_ShareNothingWithASnapshotInItsStages(t *testing.T) {
 	}})
 	shown := showProcesses(1)
 	id := &telemetry.Identity{UUID: "GPU-0", Vendor: "nvidia", Minor: "0"}
-	var asked atomic.Int64
-	var asking sync.WaitGroup
-	defer asking.Wait()
+	var calls atomic.Int64
+	var calling sync.WaitGroup
+	defer calling.Wait()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	asking.Go(func() {
+	calling.Go(func() {
 		for ctx.Err() == nil {
 			a.Changed()
-			asked.Add(1)
+			calls.Add(1)
 		}
 	})
 	for i := range 20 {
@@ -47,7 +48,7 @@ func TestJobClaims_ShareNothingWithASnapshotInItsStages(t *testing.T) {
 		if n := len(s.Devices[0].Read.Processes); n != 1 {
 			t.Fatalf("%d processes are shown, want 1", n)
 		}
-		for before := asked.Load(); asked.Load() < before+2; { // one that began after that
+		for before := calls.Load(); calls.Load() < before+2; { // a call that started after the change has ended
 			runtime.Gosched()
 		}
 	}
