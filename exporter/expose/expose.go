@@ -86,7 +86,7 @@ func (f *Families) Walk(s *snapshot.Snapshot, v Visitor) {
 // things walks the families of what stands for itself.
 func things[T any](w *walker, families []telemetry.Family[T], all []telemetry.Part[T]) {
 	var thing *metric.Labels
-	visit := func(r telemetry.Reading) { w.series(Labels{Thing: thing, Row: r.Row}, r) }
+	visit := func(r telemetry.Reading) { w.ofThing(thing, r) }
 	for i := range families {
 		w.begin(families[i].Desc)
 		for j := range all {
@@ -99,7 +99,7 @@ func things[T any](w *walker, families []telemetry.Family[T], all []telemetry.Pa
 
 // single walks the families of what there is one of, or none.
 func single[T any](w *walker, families []telemetry.Family[T], one *T) {
-	visit := func(r telemetry.Reading) { w.series(Labels{Row: r.Row}, r) }
+	visit := func(r telemetry.Reading) { w.ofThing(nil, r) }
 	for i := range families {
 		w.begin(families[i].Desc)
 		if one != nil {
@@ -122,32 +122,41 @@ func (w *walker) begin(d *metric.Desc) {
 	w.owned = (d.Kind == metric.KindGauge || d.Kind == metric.KindUpDownCounter) && !strings.HasSuffix(d.Name, ".info")
 }
 
-// ofDevice visits a reading of a device or of its part. Gauges carry the owner's labels: those of the
-// part where it has an owner, also when the device has the same one, since a label must not be repeated.
+// ofDevice visits a reading of a device or of its part, if it has a value. Gauges carry the owner's labels:
+// those of the part where it has an owner, also when the device has the same one, since a label must not be
+// repeated.
 func (w *walker) ofDevice(d *snapshot.Device, r telemetry.Reading) {
-	switch {
-	case !w.owned:
-		w.series(Labels{Thing: d.Labels, Part: r.Part, Row: r.Row}, r)
-	case r.Owned != nil:
-		w.series(Labels{Thing: d.Labels, Part: r.Owned, Row: r.Row}, r)
-	default:
-		w.series(Labels{Thing: d.Owned, Part: r.Part, Row: r.Row}, r)
-	}
-}
-
-// series visits a reading, if it has a value.
-func (w *walker) series(at Labels, r telemetry.Reading) {
 	n, ok := r.Value.Get()
 	if !ok && r.Histogram == nil {
 		return
 	}
+	at := Labels{Thing: d.Labels, Part: r.Part, Row: r.Row}
+	if w.owned {
+		if r.Owned != nil {
+			at.Part = r.Owned
+		} else {
+			at.Thing = d.Owned
+		}
+	}
+	w.series(at, n, r.Histogram)
+}
+
+// ofThing visits a reading of what stands for itself, if it has a value.
+func (w *walker) ofThing(thing *metric.Labels, r telemetry.Reading) {
+	if n, ok := r.Value.Get(); ok || r.Histogram != nil {
+		w.series(Labels{Thing: thing, Row: r.Row}, n, r.Histogram)
+	}
+}
+
+// series visits one series: a histogram, or a number.
+func (w *walker) series(at Labels, number float64, h *metric.Histogram) {
 	if !w.begun {
 		w.begun = true
 		w.v.Family(w.index)
 	}
-	if r.Histogram != nil {
-		w.v.Histogram(at, r.Histogram)
+	if h != nil {
+		w.v.Histogram(at, h)
 	} else {
-		w.v.Value(at, n)
+		w.v.Value(at, number)
 	}
 }
