@@ -3,8 +3,10 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,7 +57,7 @@ func TestRecovery_HealthyGPUsAreOnEveryPage(t *testing.T) {
 			e := serve(t, []string{"FAKENVML_CONFIG=" + config, "GPUMETER_HOST_SYS=" + sysfs}, "--nvml.library", library, "--kernel-log", "none",
 				"--relist-interval", interval, "--retry-interval", interval, "--max-age", "100ms", "--log.level", "debug")
 			page := func() map[string]*dto.MetricFamily { return parse(t, e.get(t, "/metrics", "Accept", "text/plain")) }
-			var before map[string]int
+			var before map[string]bool
 			waitUntil(t, "every GPU has a profile", func() bool {
 				all := page()
 				before = seriesByGPU(all, lost)
@@ -78,7 +80,7 @@ func TestRecovery_HealthyGPUsAreOnEveryPage(t *testing.T) {
 					fakenvml.Configure(t, config, append([]string{fmt.Sprintf("gpus %d", gpus)}, c.driver...)...)
 				}
 				all := page()
-				compareGPUs(t, i, before, seriesByGPU(all, lost))
+				compareSeries(t, i, before, seriesByGPU(all, lost))
 				for gpu := range gpus {
 					if gpu != lost {
 						checkHealthy(t, i, all, fmt.Sprint("gpu_index=", gpu), last)
@@ -137,29 +139,39 @@ func waitUntil(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// seriesByGPU counts the series of each GPU but one.
-func seriesByGPU(families map[string]*dto.MetricFamily, but int) map[string]int {
-	out := map[string]int{}
+// seriesByGPU lists the series of each GPU but one, without their values.
+func seriesByGPU(families map[string]*dto.MetricFamily, but int) map[string]bool {
+	out := map[string]bool{}
 	for name, f := range families {
 		if !strings.HasPrefix(name, "gpu_") || strings.HasPrefix(name, "gpu_workload") || strings.HasPrefix(name, "gpu_usage") {
 			continue
 		}
 		for _, m := range f.Metric {
+			labels := []string{}
+			index := ""
 			for _, l := range m.Label {
-				if l.GetName() == "gpu_index" && l.GetValue() != strconv.Itoa(but) {
-					out[l.GetValue()]++
+				switch l.GetName() {
+				case "gpu_index":
+					index = l.GetValue()
+				case "gpu_uuid", "gpu_vendor", "gpu_model":
+					continue
 				}
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			if index != "" && index != strconv.Itoa(but) {
+				out[name+"{"+strings.Join(labels, ",")+"}"] = true
 			}
 		}
 	}
 	return out
 }
 
-func compareGPUs(t *testing.T, scrape int, want, got map[string]int) {
+// compareSeries checks that every series of before is still there.
+func compareSeries(t *testing.T, scrape int, before, now map[string]bool) {
 	t.Helper()
-	for gpu, n := range want {
-		if got[gpu] < n {
-			t.Errorf("scrape %d: GPU %s has %d series, %d before", scrape, gpu, got[gpu], n)
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if !now[name] {
+			t.Errorf("scrape %d: no %s", scrape, name)
 		}
 	}
 }

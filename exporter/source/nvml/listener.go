@@ -55,7 +55,7 @@ type registration struct {
 type watch struct {
 	dev    device
 	counts *xids
-	on     *atomic.Bool // set when the driver reports the device's XIDs
+	on     *atomic.Bool // whether the driver reports the device's XIDs; set once it has been asked
 }
 
 // maxRegistrations is how many registrations may wait for a driver that hangs.
@@ -173,24 +173,33 @@ func (l *listener) register(r registration) {
 		set, ret := l.lib.EventSetCreate()
 		if ret != nvml.SUCCESS {
 			l.log.Warn("cannot listen for XIDs", "err", ret.Error())
+			for _, w := range r.devices {
+				w.on.Store(false)
+			}
 			return
 		}
 		l.set = set
 	}
 	for _, w := range r.devices {
-		types, ret := w.dev.GetSupportedEventTypes()
-		if ret != nvml.SUCCESS || types&xidEvents == 0 {
-			continue
+		on := l.registerOne(w)
+		if on {
+			l.watched[w.dev.Raw()] = w.counts
 		}
-		if ret := w.dev.RegisterEvents(xidEvents, l.set); ret != nvml.SUCCESS {
-			if ret != nvml.ERROR_NOT_SUPPORTED {
-				l.log.Warn("cannot listen for the XIDs of a device", "uuid", w.counts.uuid, "err", ret.Error())
-			}
-			continue
-		}
-		l.watched[w.dev.Raw()] = w.counts
-		w.on.Store(true)
+		w.on.Store(on)
 	}
+}
+
+// registerOne reports whether the driver reports the XIDs of a device from now on.
+func (l *listener) registerOne(w watch) bool {
+	types, ret := w.dev.GetSupportedEventTypes()
+	if ret != nvml.SUCCESS || types&xidEvents == 0 {
+		return false
+	}
+	ret = w.dev.RegisterEvents(xidEvents, l.set)
+	if ret != nvml.SUCCESS && ret != nvml.ERROR_NOT_SUPPORTED {
+		l.log.Warn("cannot listen for the XIDs of a device", "uuid", w.counts.uuid, "err", ret.Error())
+	}
+	return ret == nvml.SUCCESS
 }
 
 // note counts an event, and reports whether it was an XID of a device that is listened to. The handle

@@ -278,6 +278,7 @@ func (r *reader) give(h *handle, dev device) {
 	r.past.xids.place(h.identity.UUID, h.identity.PCI)
 	if h.kept != nil {
 		g.platform, g.firmware = h.kept.platform, h.kept.firmware
+		g.watched.Store(h.kept.watched.Load()) // the XIDs stay on the page while the listener starts
 	} else {
 		r.describe(g, h.identity.Minor)
 	}

@@ -268,3 +268,29 @@ func TestRenewal_ListenerThatHangsLeavesTheSessionOpen(t *testing.T) {
 		t.Error("the library was shut down under a thread that is in it")
 	}
 }
+
+// The XID counters of a healthy device stay in its readings while the listener of the next session starts.
+func TestRenewal_XIDsStayWhileTheListenerStarts(t *testing.T) {
+	lost := true
+	hold := make(chan struct{})
+	healthy := answering("GPU-1")
+	var calls atomic.Int32
+	healthy.RegisterEventsFunc = func(uint64, nvml.EventSet) nvml.Return {
+		if calls.Add(1) > 1 {
+			<-hold
+		}
+		return nvml.SUCCESS
+	}
+	n, _ := recovering(t, newFakeLibrary(losing("GPU-0", &lost), healthy))
+	h := n.list()
+	n.why(h[0])
+	lost = false
+	h[0].lost.Store(true)
+	n.lists()
+	n.turn(relist)
+	n.lists()
+	if out := n.read(h[1]); out.XID.Errors == nil {
+		t.Error("the XIDs of a healthy device are absent while the listener starts")
+	}
+	close(hold)
+}
