@@ -32,6 +32,7 @@ type keeper struct {
 	draining []*worker     // that were stopped and may still be in the driver
 	stuck    bool          // draining takes longer than a device may
 	away     bool          // it let go of its devices on request, and has not tried to open again
+	opening  time.Time     // when the attempt to open it started that has not ended yet; zero: none is under way
 
 	served bool // it has listed its devices; run's goroutine alone touches it
 
@@ -41,10 +42,13 @@ type keeper struct {
 
 var errStarting = errors.New("being opened")
 
+// ErrNoAnswer is the cause of a source whose driver takes longer than a device may.
+var ErrNoAnswer = errors.New("no answer")
+
 func (f *Feed) newKeeper(s source.Source) *keeper {
 	k := &keeper{
 		src: s, cfg: &f.cfg, devices: &f.devices, log: f.cfg.Logger.With("source", s.Name),
-		state: telemetry.SourceStateFailed, err: errStarting, leaving: map[any]*worker{},
+		state: telemetry.SourceStateFailed, err: errStarting, opening: f.cfg.Now(), leaving: map[any]*worker{},
 	}
 	if lends(s.Name) {
 		k.hold = &f.hold
@@ -58,6 +62,7 @@ func (k *keeper) run(ctx context.Context, tried func()) {
 	for ctx.Err() == nil {
 		term, back := k.enter(ctx)
 		if term == nil {
+			k.set(func() { k.opening = time.Time{} })
 			tried()
 			select {
 			case <-back:
@@ -65,6 +70,7 @@ func (k *keeper) run(ctx context.Context, tried func()) {
 			}
 			continue
 		}
+		k.set(func() { k.opening = k.cfg.Now() })
 		var reader source.Reader
 		err := k.call("open", func() (err error) { reader, err = k.src.Open(term); return err })
 		if err == nil {
@@ -76,6 +82,7 @@ func (k *keeper) run(ctx context.Context, tried func()) {
 			k.cfg.Stale(k.src.Name, err)
 		}
 		tried()
+		k.set(func() { k.opening = time.Time{} })
 		k.leave()
 		if errors.Is(err, source.ErrUnbuilt) {
 			return
@@ -176,7 +183,7 @@ func (k *keeper) adopt(ctx context.Context, devices []source.Device) {
 		if k.state != telemetry.SourceStateServing {
 			k.log.Info("source serving", "devices", devicesOf(next))
 		}
-		k.workers, k.state, k.err, k.away = next, telemetry.SourceStateServing, nil, false
+		k.workers, k.state, k.err, k.away, k.opening = next, telemetry.SourceStateServing, nil, false, time.Time{}
 	})
 }
 
@@ -195,7 +202,7 @@ func (k *keeper) call(doing string, f func() error) error {
 			if over {
 				return
 			}
-			k.state, k.err, k.away = telemetry.SourceStateFailed, fmt.Errorf("%s: no answer for %v", doing, k.cfg.Timeout), false
+			k.state, k.err, k.away = telemetry.SourceStateFailed, fmt.Errorf("%s: %w for %v", doing, ErrNoAnswer, k.cfg.Timeout), false
 			k.log.Warn("source does not answer", "doing", doing, "for", k.cfg.Timeout)
 		})
 	})
@@ -222,7 +229,7 @@ func (k *keeper) fail(ctx context.Context, err error) {
 		if k.err == nil || k.err.Error() != err.Error() {
 			k.log.Log(ctx, level, "source not serving", "state", state, "err", err)
 		}
-		k.state, k.err, k.away = state, err, false
+		k.state, k.err, k.away, k.opening = state, err, false, time.Time{}
 	})
 }
 
@@ -242,7 +249,7 @@ func (k *keeper) current() []*worker {
 func (k *keeper) health() SourceHealth {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	h := SourceHealth{Name: k.src.Name, State: k.state}
+	h := SourceHealth{Name: k.src.Name, State: k.state, Cause: k.err, Opening: k.opening}
 	if k.err != nil {
 		h.Err = k.err.Error()
 	}

@@ -68,6 +68,8 @@ type SourceHealth struct {
 	Name     string
 	State    telemetry.SourceState
 	Err      string            // why it is not serving
+	Cause    error             // the same, for errors.Is; nil: it is serving
+	Opening  time.Time         // when the attempt to open it started that has not ended yet; zero: none is under way
 	Devices  int               // it lists
 	Duration *metric.Histogram // seconds, per device and read
 }
