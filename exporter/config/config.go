@@ -15,8 +15,8 @@ type Config struct {
 	Log        Log    `embed:"" prefix:"log."`
 
 	Serve      Serve      `cmd:"" default:"withargs" help:"Serve metrics over HTTP (the default)."`
-	Once       Once       `cmd:"" help:"Read the node once and print what it says."`
-	Doctor     Doctor     `cmd:"" help:"Say for each device whose it is, how that is known, and what to change where it is not."`
+	Once       Once       `cmd:"" help:"Read the node once and print its devices."`
+	Doctor     Doctor     `cmd:"" help:"Report what is wrong on this node and what to do, and the owner of each device."`
 	Spec       Spec       `cmd:"" help:"Print what metrics mean: type, unit, labels, who reads them."`
 	Bundle     Bundle     `cmd:"" help:"Print or write the rules, the mixin and the registry that go with this binary."`
 	Completion Completing `cmd:"" help:"Print the script that completes commands and flags in a shell."`
@@ -55,6 +55,7 @@ type Node struct {
 	KernelLog       string        `default:"/dev/kmsg" help:"The kernel's log, which tells of XIDs the driver does not; none: it is not read."`
 	HostProc        string        `name:"host.proc" default:"/proc" help:"Where the host's /proc is mounted."`
 	HostSys         string        `name:"host.sys" default:"/sys" help:"Where the host's /sys is mounted."`
+	HostDev         string        `name:"host.dev" default:"/dev" help:"Where the device nodes are that gpumeter doctor and once check."`
 	StateDirectory  string        `name:"state.directory" placeholder:"DIR" help:"Keep what the next run should know here, such as which devices there were; nothing is kept without. Default: what systemd sets as STATE_DIRECTORY."`
 }
 
@@ -83,14 +84,15 @@ type Web struct {
 // Once are the settings of the once command.
 type Once struct {
 	Node   `embed:""`
-	Format string `enum:"table,json,prometheus" default:"table" env:"-" help:"Print as ${enum}."`
+	Wait   time.Duration `default:"30s" env:"-" help:"How long to wait for a driver that is still being opened."`
+	Format string        `enum:"table,json,prometheus" default:"table" env:"-" help:"Print as ${enum}."`
 }
 
 // Doctor are the settings of the doctor command.
 type Doctor struct {
 	Node   `embed:""`
-	URL    string        `name:"url" env:"-" placeholder:"URL" help:"Ask the exporter that runs there, such as http://localhost:9450, instead of looking for itself."`
-	Wait   time.Duration `default:"5s" env:"-" help:"Look after this long, though somebody who is asked has not answered yet."`
+	URL    string        `name:"url" env:"-" placeholder:"URL" help:"Print the report of the running exporter at this URL, such as http://localhost:9450, instead of examining this machine."`
+	Wait   time.Duration `default:"30s" env:"-" help:"How long to wait for a driver that is still being opened, and for the kubelet and the API server."`
 	Format string        `enum:"text,json" default:"text" env:"-" help:"Print as ${enum}."`
 }
 

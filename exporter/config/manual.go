@@ -47,10 +47,18 @@ func Manual(w io.Writer, version, date string) error {
 const manualEnd = `.SH EXIT STATUS
 .TP
 .B 0
-Told to stop, or done.
+Stopped by a signal, or done.
+.BR doctor :
+nothing needs to be changed.
+.BR once :
+every expected device was read, or there is no accelerator.
 .TP
 .B 1
 The work failed, such as listening on the address.
+.BR doctor :
+there is a finding of severity error or warning.
+.BR once :
+an expected device was not read.
 .TP
 .B 2
 The command line, the environment or the file is wrong.

@@ -60,15 +60,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case "man":
 		err = config.Manual(stdout, build().Version, c.Man.Date)
 	case "once":
-		if c.Log.Level == "info" { // who reads a table does not want to know how it came about
-			c.Log.Level = "warn"
+		if c.Log.Level == "info" {
+			c.Log.Level = "error" // one line says what goes wrong
 		}
-		return once(c.Once, stdout, newLogger(c.Log, stderr))
+		return once(c.Once, stdout, stderr, newLogger(c.Log, stderr))
 	case "doctor":
 		if c.Log.Level == "info" {
 			c.Log.Level = "error" // the report tells of what goes wrong
 		}
-		return examine(c.Doctor, stdout, newLogger(c.Log, stderr))
+		return examine(c.Doctor, stdout, stderr, newLogger(c.Log, stderr))
 	default:
 		return serve(c.Serve, newLogger(c.Log, stderr))
 	}
