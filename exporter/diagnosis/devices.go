@@ -19,6 +19,7 @@ const (
 	seatDevice = "Look for NVRM lines in the kernel log (dmesg), and see that the GPU is not excluded (NVreg_ExcludedGpus). " +
 		"Reboot or power-cycle the machine; if the GPU stays away, check its seat and its power."
 	forgetDevice = "If it was removed for good, delete it from inventory.json in --state.directory, or change --expected-devices. " + seatDevice
+	grantDevice  = "Give the container all GPUs (NVIDIA_VISIBLE_DEVICES=all), or name those it has with --devices."
 	bindDevice   = "Look for NVRM lines in the kernel log (dmesg): the driver refuses a GPU it does not support. " +
 		"Bind it: echo ADDRESS >/sys/bus/pci/drivers/nvidia/bind."
 )
@@ -93,6 +94,10 @@ func (x *examination) missing(d *snapshot.Device, f Finding) Finding {
 		f.ID = "" // the administrator does not want it to be used
 	case strings.Contains(on.Driver, "vfio"):
 		f.ID = "" // said of the bus
+	case len(n.GPUs) > 0 && !slices.ContainsFunc(n.GPUs, func(g GPU) bool { return g.PCI == d.Identity.PCI }):
+		// NVIDIA's container runtime shows only the granted GPUs in /proc/driver/nvidia/gpus.
+		f.ID, f.Severity, f.Advice = DeviceNotHere, Warning, grantDevice
+		f.Message += " is on the PCI bus, and is not given to this container"
 	default:
 		f.Message += " is on the PCI bus, and the driver does not list it"
 	}

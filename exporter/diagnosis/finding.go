@@ -38,6 +38,7 @@ const (
 	DeviceSilent       ID = "device-not-responding"
 	DeviceFailed       ID = "device-failed"
 	DeviceUnbound      ID = "device-without-driver"
+	DeviceNotHere      ID = "device-not-in-container"
 	DeviceOtherDriver  ID = "device-with-other-driver"
 	DeviceInVM         ID = "device-in-vm"
 	MetricsDenied      ID = "metrics-denied"
