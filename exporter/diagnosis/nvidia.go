@@ -46,8 +46,8 @@ func (n Node) Missing() bool { return errors.Is(n.Err, fs.ErrNotExist) }
 func (c *Config) nvidia() NVIDIA {
 	var n NVIDIA
 	dir := filepath.Join(c.Proc, "driver", "nvidia")
-	version, err := read(filepath.Join(dir, "version"), mostFile)
-	n.Loaded, n.Kernel = err == nil, kernelVersion(version)
+	banner, err := read(filepath.Join(dir, "version"), mostFile)
+	n.Loaded, n.Kernel = err == nil, kernelVersion(banner)
 	if text, err := read(c.Maps, mostFile); err == nil {
 		n.Library = libraryVersion(text)
 	}

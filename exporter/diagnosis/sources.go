@@ -126,6 +126,7 @@ func versions(n *NVIDIA) string {
 	return ": " + strings.Join(all, ", ")
 }
 
+// spaced puts a space before a word.
 func spaced(v string) string {
 	if v == "" {
 		return ""

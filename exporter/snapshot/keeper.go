@@ -32,7 +32,7 @@ type keeper struct {
 	draining []*worker     // that were stopped and may still be in the driver
 	stuck    bool          // draining takes longer than a device may
 	away     bool          // it let go of its devices on request, and has not tried to open again
-	opening  time.Time     // when the attempt to open it started that has not ended yet; zero: none is under way
+	opening  time.Time     // when the attempt to open it started, while nothing is known of it yet
 
 	served bool // it has listed its devices; run's goroutine alone touches it
 
@@ -70,7 +70,11 @@ func (k *keeper) run(ctx context.Context, tried func()) {
 			}
 			continue
 		}
-		k.set(func() { k.opening = k.cfg.Now() })
+		k.set(func() {
+			if errors.Is(k.err, errStarting) || errors.Is(k.err, ErrNoAnswer) { // else why it failed is known, and stays so meanwhile
+				k.opening = k.cfg.Now()
+			}
+		})
 		var reader source.Reader
 		err := k.call("open", func() (err error) { reader, err = k.src.Open(term); return err })
 		if err == nil {

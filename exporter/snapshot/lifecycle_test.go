@@ -136,6 +136,12 @@ func TestSourceHealth_Opening(t *testing.T) {
 			if h := f.Sources()[0]; !h.Opening.IsZero() || h.State != c.want || !errors.Is(h.Cause, c.err) {
 				t.Errorf("%s: in the end: %+v", name, h)
 			}
+			time.Sleep(30 * time.Second) // it is tried again
+			if h := f.Sources()[0]; !h.Opening.IsZero() || h.State != c.want || !errors.Is(h.Cause, c.err) {
+				t.Errorf("%s: while it is tried again: %+v", name, h)
+			}
+			cancel()
+			time.Sleep(time.Minute) // Open cannot be interrupted
 		})
 	}
 }

@@ -193,14 +193,14 @@ func consult(ctx context.Context, url string) (r doctor.Report, err error) {
 
 var errNoReport = errors.New("the response is not a report of gpumeter")
 
-// named is how an id names a device, or a partition of one.
+// named is the vendor's key of a device, or of a partition of one.
 type named struct {
 	vendor string
 	kubernetes.Key
 }
 
-// strays are what containers hold and no device that is read here is. Below sys the kernel says which of
-// them virtual machines have.
+// strays returns the device IDs allocated to containers that no device of the snapshot has. sys is the host's
+// /sys, which shows the devices that are given to virtual machines.
 func strays(pods cluster, devices []snapshot.Device, sys string) (out []doctor.Stray) {
 	held := pods.Holdings().All()
 	if len(held) == 0 {
@@ -218,7 +218,7 @@ func strays(pods cluster, devices []snapshot.Device, sys string) (out []doctor.S
 	}
 	for i := range held {
 		h := &held[i]
-		if h.Ref.Monitor || h.Ref.Vendor == "" { // to be looked at, or no accelerator: a network card, a disk
+		if h.Ref.Monitor || h.Ref.Vendor == "" { // held to be monitored, or no accelerator: a network card, a disk
 			continue
 		}
 		if d := at[named{h.Ref.Vendor, h.Ref.Key}]; d != nil && (h.Ref.By == kubernetes.ByMIG || len(partsOf(d, h.Ref.Part)) > 0) {
@@ -232,8 +232,8 @@ func strays(pods cluster, devices []snapshot.Device, sys string) (out []doctor.S
 	return out
 }
 
-// guest is the driver that has a device for a virtual machine; empty: none has. All drivers that do have VFIO
-// in their names. A TPU is used through it on the host too.
+// guest returns the driver that gives a device to a virtual machine; empty: the host has the device. All such
+// drivers have VFIO in their names. A TPU is used through VFIO on the host too, and is never a guest's.
 func guest(r *kubernetes.Ref, sys string) string {
 	var all []string
 	switch {
