@@ -37,15 +37,17 @@ var mayImport = rooms{
 	"exporter/inventory":   {"exporter/pci", "exporter/state", "exporter/snapshot", "exporter/telemetry"},
 	"exporter/health":      {"exporter/snapshot", "exporter/telemetry", "exporter/metric"},
 	"exporter/attribution": {"exporter/attribution", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
+	"exporter/diagnosis":   {"exporter/pci", "exporter/snapshot", "exporter/source", "exporter/telemetry"},
 	"exporter/expose":      {"exporter/expose", "exporter/snapshot", "exporter/metric", "exporter/telemetry"},
 	"exporter/self":        {"exporter/snapshot", "exporter/telemetry", "exporter/metric"},
-	"exporter/doctor":      {"exporter/attribution", "exporter/attribution/kubernetes", "exporter/attribution/slurm", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
+	"exporter/doctor":      {"exporter/attribution", "exporter/attribution/kubernetes", "exporter/attribution/slurm", "exporter/diagnosis", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
 	"exporter/web":         {"exporter/snapshot", "exporter/self", "exporter/expose", "exporter/expose/prom", "exporter/metric", "exporter/telemetry"},
 	"exporter/config":      {"spell"},
 	"exporter/definition":  {"exporter/metric", "spell"},
 	"exporter/cmd":         {"exporter/...", ".", "spell"},
 	"test":                 {"test/..."},
 
+	"exporter/expose/stdout":          {"exporter/expose", "exporter/diagnosis", "exporter/snapshot", "exporter/metric", "exporter/telemetry"},
 	"exporter/attribution/kubernetes": {"exporter/telemetry", "exporter/metric"}, // it knows nothing of readings
 }
 
@@ -60,7 +62,7 @@ var testsMayImport = rooms{
 	"exporter/definition":  {".", "exporter/telemetry"},
 	"exporter/self":        {"exporter/source", "exporter/source/sourcetest", "exporter/source/sim"},
 	"exporter/health":      {"exporter/source", "exporter/source/sourcetest", "exporter/source/sim"},
-	"exporter/doctor":      {"exporter/attribution", "exporter/attribution/kubernetes", "exporter/attribution/slurm", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
+	"exporter/doctor":      {"exporter/attribution", "exporter/attribution/kubernetes", "exporter/attribution/slurm", "exporter/diagnosis", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
 	"exporter/web":         {"exporter/source", "exporter/source/sim"},
 	"exporter/cmd":         {"test/..."},
 }

@@ -16,8 +16,8 @@ type Config struct {
 	ShowVersion bool   `name:"version" group:"general" env:"-" help:"Print the version and exit."`
 
 	Serve      Serve      `cmd:"" default:"withargs" help:"Serve metrics over HTTP (the default)."`
-	Once       Once       `cmd:"" help:"Read the node once and print the result."`
-	Doctor     Doctor     `cmd:"" help:"Explain the owner of each device, how it is known, and what to change where it is not."`
+	Once       Once       `cmd:"" help:"Read the node once and print its devices."`
+	Doctor     Doctor     `cmd:"" help:"Report what is wrong on this node and what to do, and the owner of each device."`
 	Spec       Spec       `cmd:"" help:"Explain metrics, alerts and XID errors."`
 	Bundle     Bundle     `cmd:"" help:"Print or write the rules, the mixin and the registry of this version."`
 	Completion Completing `cmd:"" help:"Print the script that completes commands and flags in a shell."`
@@ -60,6 +60,7 @@ type Node struct {
 	KernelLog      string        `group:"node" default:"/dev/kmsg" help:"The kernel's log, for XIDs that the driver does not report; none: do not read it."`
 	HostProc       string        `name:"host.proc" group:"node" default:"/proc" help:"Where the host's /proc is mounted."`
 	HostSys        string        `name:"host.sys" group:"node" default:"/sys" help:"Where the host's /sys is mounted."`
+	HostDev        string        `name:"host.dev" group:"node" default:"/dev" help:"Where the device nodes are that gpumeter doctor and once check."`
 	StateDirectory string        `name:"state.directory" group:"node" placeholder:"DIR" help:"Directory for what the next run needs, such as the devices seen so far; without it nothing is kept. Default: systemd's STATE_DIRECTORY."`
 
 	Simulate       string `group:"simulation" placeholder:"NODE" help:"Read a simulated node instead of this one: h100x8, h100migx1 (with MIG), mixed, or a list such as h100x4,l40s; with Slurm (h100x8,slurm); with faults (engine-slow@10m+5m)."`
@@ -92,14 +93,15 @@ type Web struct {
 
 // Once are the settings of the once command.
 type Once struct {
-	Format string `enum:"table, json, prometheus" default:"table" env:"-" help:"Output format: ${enum}."`
+	Wait   time.Duration `default:"30s" env:"-" help:"How long to wait for a driver that is still being opened."`
+	Format string        `enum:"table, json, prometheus" default:"table" env:"-" help:"Output format: ${enum}."`
 	Node   `embed:""`
 }
 
 // Doctor are the settings of the doctor command.
 type Doctor struct {
 	URL    string        `name:"url" env:"-" placeholder:"URL" help:"Query the running exporter at this URL, such as http://localhost:9450, instead of reading the node."`
-	Wait   time.Duration `default:"5s" env:"-" help:"Wait at most this long for the kubelet, the API server and Slurm's files."`
+	Wait   time.Duration `default:"30s" env:"-" help:"How long to wait for a driver that is still being opened, and for the kubelet, the API server and Slurm's files."`
 	Format string        `enum:"text, json" default:"text" env:"-" help:"Output format: ${enum}."`
 	Node   `embed:""`
 }

@@ -53,20 +53,32 @@ func (Serve) Help() string {
 	gpumeter serve --simulate=h100x8`
 }
 
-// Help is an example of the command.
+// Help is an example of the command, and its exit codes.
 func (Once) Help() string {
 	return `Examples:
 
 	gpumeter once
-	gpumeter once --devices=0,1 --format=prometheus`
+	gpumeter once --devices=0,1 --format=prometheus
+
+Exit codes:
+
+	0   every expected device was read, or the machine has no accelerator
+	1   an expected device was not read; one line on stderr names the cause and its ID
+	2   a setting is wrong, or --devices names a device that does not exist`
 }
 
-// Help is an example of the command.
+// Help is an example of the command, and its exit codes.
 func (Doctor) Help() string {
 	return `Examples:
 
 	gpumeter doctor
-	gpumeter doctor --url=http://localhost:9450`
+	gpumeter doctor --url=http://localhost:9450
+
+Exit codes:
+
+	0   nothing needs to be changed, also on a machine without accelerators
+	1   there is a finding of severity error or warning, or no report
+	2   a setting is wrong`
 }
 
 // Help is an example of the command.

@@ -48,9 +48,17 @@ const manualEnd = `.SH EXIT STATUS
 .TP
 .B 0
 Stopped by a signal, or done.
+.BR doctor :
+nothing needs to be changed.
+.BR once :
+every expected device was read, or there is no accelerator.
 .TP
 .B 1
 The work failed, such as listening on the address.
+.BR doctor :
+there is a finding of severity error or warning.
+.BR once :
+an expected device was not read.
 .TP
 .B 2
 The command line, an environment variable or a file of settings is wrong.

@@ -11,6 +11,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
 	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
+	"github.com/gpumeter/gpumeter/exporter/diagnosis"
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
@@ -64,45 +65,45 @@ func TestReportSaysWhoseAndWhyNot(t *testing.T) {
 	}{
 		"owned": {
 			Facts{Explained: explained(telemetry.SharingExclusive, []attribution.Claim{claim(train, 1)}, true, use(train, "cgroup of the container", value(12.5)))},
-			[]string{"held by pod ml/train-0 (pytorch) of Job train [pod resources]; made by Job/train\n", "process 501: pod ml/train-0 (pytorch) of Job train [cgroup of the container]; 2.00 GiB; 12.5 s busy\n", "Nothing needs to be changed.\n"},
+			[]string{"owner pod ml/train-0 (pytorch) of Job train [pod resources]; created by Job/train\n", "process 501: pod ml/train-0 (pytorch) of Job train [cgroup of the container]; 2.00 GiB; 12.5 s busy\n", "Nothing needs to be changed.\n"},
 			[]string{"share"},
 		},
 		"shared, and the driver measures no process": {
 			Facts{Explained: explained(telemetry.SharingShared, []attribution.Claim{claim(serve, 0.5), claim(train, 0.5)}, true, use(serve, "cgroup of the pod", none(metric.Unsupported)))},
-			[]string{"held by pod ml/serve, share 0.5 [pod resources]", "busy time by process: not supported\n", "can not be told apart: it is unattributed\n"},
+			[]string{"owner pod ml/serve, share 0.5 [pod resources]", "busy time by process is not available: not supported\n", "cannot be split between the owners; they are unattributed\n"},
 			nil,
 		},
-		"idle":           {Facts{Explained: explained(telemetry.SharingNone, nil, true)}, []string{"nobody was given it, and no process is on it\n", "Nothing needs to be changed."}, nil},
-		"nothing listed": {Facts{Explained: explained(telemetry.SharingNone, nil, false)}, []string{"nobody was given it, and the driver does not tell of processes\n"}, nil},
+		"idle":           {Facts{Explained: explained(telemetry.SharingNone, nil, true)}, []string{"not allocated to any pod or job; no process uses it\n", "Nothing needs to be changed."}, nil},
+		"nothing listed": {Facts{Explained: explained(telemetry.SharingNone, nil, false)}, []string{"not allocated to any pod or job; the driver returned no process list\n"}, nil},
 		"a process that is not in /proc": {
 			Facts{Explained: explained(telemetry.SharingNone, nil, true, use(lost, NotSeen, value(0)))},
-			[]string{"process 501: not known, its number is not in /proc", "1 process on it could not be placed", "What to change:\n 1. the driver's processes are not in this /proc: mount the host's"},
+			[]string{"process 501: owner unknown, PID not in /proc", "1 process has no known owner", "  warning  process-unknown\n           The owner of a process is not known: PID not in /proc\n           What to do: The driver's PIDs are not in this /proc: mount the host's"},
 			[]string{"Nothing needs"},
 		},
 		"one of several processes has ended meanwhile": {
 			Facts{Explained: explained(telemetry.SharingNone, nil, true, use(lost, NotSeen, value(0)), use(train, "cgroup of the container", value(1)))},
-			[]string{"process 501: not known, its number is not in /proc", "Nothing needs to be changed."},
+			[]string{"process 501: owner unknown, PID not in /proc", "Nothing needs to be changed."},
 			nil,
 		},
-		"a metric the device has not": {Facts{}, []string{"absent, not supported: gpu.energy\n"}, []string{"gpu.power.draw", "not read"}},
-		"attribution is off":          {Facts{Off: true}, []string{"1. nobody is asked whose work it is: leave out --attribution=none"}, nil},
+		"a metric the device has not": {Facts{}, []string{"absent, not supported: gpu_energy_joules_total\n"}, []string{"gpu_power_draw_watts", "not read"}},
+		"attribution is off":          {Facts{Off: true}, []string{"  info     attribution-off\n", "Nothing needs to be changed."}, nil},
 		"a stray": {
 			Facts{Strays: []Stray{{Holder: "pod ml/x (c)", Resource: "nvidia.com/gpu", ID: "GPU-\x1b[31m", Names: "UUID GPU-?"}}},
-			[]string{"pod ml/x (c) holds nvidia.com/gpu GPU-\uFFFD[31m (UUID GPU-?), which is no device here.", strayAdvice},
+			[]string{"pod ml/x (c) holds nvidia.com/gpu GPU-\uFFFD[31m (UUID GPU-?): no device here has this ID\n", strayAdvice},
 			[]string{"\x1b"},
 		},
 		"a stray that a virtual machine has": {
 			Facts{Strays: []Stray{{Holder: "pod vms/a (compute)", Resource: "nvidia.com/H100", ID: "0000:65:00.0", Names: "PCI address 0000:65:00.0", Driver: "vfio-pci"}}},
-			[]string{"0000:65:00.0 (PCI address 0000:65:00.0), which vfio-pci has for a virtual machine; it can not be read here.", "Nothing needs to be changed."},
-			[]string{"no device here"},
+			[]string{"0000:65:00.0 (PCI address 0000:65:00.0): given to a virtual machine (driver vfio-pci), not read here\n", "Nothing needs to be changed."},
+			[]string{"no device here", "allocation-unknown"},
 		},
 		"one that is asked and fails": {
-			Facts{Witnesses: []Witness{{Name: "podresources", Tells: "who", State: "denied", Err: "permission denied", Read: time.Unix(1_799_999_940, 0), Advice: "run as uid 0"}}},
-			[]string{"podresources  denied   who; last told 1m0s ago; permission denied\n", " 1. run as uid 0\n"},
+			Facts{Witnesses: []Witness{{Name: "podresources", Tells: "who", State: "denied", Err: "permission denied", Read: time.Unix(1_799_999_940, 0), Advice: "Run as uid 0."}}},
+			[]string{"podresources  denied   who; last response 1m0s ago; permission denied\n", "  warning  attribution-podresources-denied\n", "What to do: Run as uid 0.\n"},
 			nil,
 		},
 	} {
-		c.facts.Snapshot = picture()
+		c.facts.Snapshot, c.facts.Machine = picture(), new(diagnosis.Machine)
 		r := New(c.facts)
 		var b strings.Builder
 		if err := r.Text(&b); err != nil {
@@ -117,6 +118,63 @@ func TestReportSaysWhoseAndWhyNot(t *testing.T) {
 			if strings.Contains(b.String(), not) {
 				t.Errorf("%s: %q in\n%s", name, not, b.String())
 			}
+		}
+	}
+}
+
+// The lines of a MIG instance are indented below it, the device as a whole repeats nothing, and no line of absent
+// metrics is longer than a terminal.
+func TestReport_Partitions(t *testing.T) {
+	s := picture()
+	r := &s.Devices[0].Read
+	r.Partitions = []telemetry.Part[telemetry.Partition]{{Labels: telemetry.PartitionAttributes{PartitionUUID: "MIG-1", PartitionID: "1/0", PartitionProfile: "3g.40gb"}.Labels()}}
+	for i := range r.Clock.Frequency {
+		r.Clock.Frequency[i].Fail(metric.Unsupported)
+		r.Clock.Limit[i].Fail(metric.Unsupported)
+		r.Clock.Application[i].Fail(metric.Unsupported)
+	}
+	r.Memory.Usage.Fail(metric.Unsupported)
+	r.Memory.Limit.Fail(metric.Unsupported)
+	owned := attribution.Claim{Workload: serve, Share: 1, How: "pod resources"}
+	part := attribution.Thing{Device: "GPU-a", Partition: "MIG-1"}
+	out := New(Facts{Snapshot: s, Machine: new(diagnosis.Machine), Explained: []attribution.Explanation{
+		{Owner: attribution.Owner{Thing: part, Sharing: telemetry.SharingExclusive, Holders: []attribution.Claim{owned}}, Listed: true},
+		{Owner: attribution.Owner{Thing: at, Sharing: telemetry.SharingExclusive, Holders: []attribution.Claim{owned}}, Listed: true},
+	}})
+	var b strings.Builder
+	if err := out.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+0  H100  GPU-a
+   1/0 3g.40gb MIG-1
+      owner pod ml/serve [pod resources]
+   absent, not supported: gpu_clock_frequency_hertz gpu_clock_limit_hertz gpu_clock_application_hertz
+   gpu_memory_limit_bytes gpu_memory_usage_bytes gpu_energy_joules_total
+`
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("no %s\nin\n%s", want, b.String())
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := len([]rune(line)); n > width+1 {
+			t.Errorf("%d characters: %s", n, line)
+		}
+	}
+}
+
+// Findings are part of the JSON report, and a list also where there is none.
+func TestReport_JSONFindings(t *testing.T) {
+	for name, c := range map[string]struct {
+		facts Facts
+		want  string
+	}{
+		"none":    {Facts{Machine: new(diagnosis.Machine)}, `"findings":[]`},
+		"warning": {Facts{Machine: new(diagnosis.Machine), Witnesses: []Witness{{Name: "api", Tells: "pods", State: "denied", Advice: "Grant it."}}}, `"findings":[{"id":"attribution-api-denied","severity":"warning","message":"provider api (pods) is denied","advice":"Grant it."}]`},
+	} {
+		c.facts.Snapshot = picture()
+		text, err := json.Marshal(New(c.facts))
+		if err != nil || !strings.Contains(string(text), c.want) {
+			t.Errorf("%s: %v, no %s in %s", name, err, c.want, text)
 		}
 	}
 }
@@ -142,15 +200,15 @@ func TestAdviceIsOnWhatIsMissing(t *testing.T) {
 	}{
 		"nobody tells what pods are": {
 			pods{map[kubernetes.Source]kubernetes.Health{kubernetes.PodResources: {}, kubernetes.APIServer: denied, kubernetes.KubeletPods: {Reason: kubernetes.Missing}, kubernetes.Slices: denied}, ""},
-			map[string]string{"podresources": "", "api": "the API server does not tell of pods: grant list and watch on pods", "pods": "", "slices": ""},
+			map[string]string{"podresources": "", "api": "The API server denies the list of pods: grant list and watch on pods", "pods": "", "slices": ""},
 		},
 		"the kubelet does": {
 			pods{map[kubernetes.Source]kubernetes.Health{kubernetes.PodResources: denied, kubernetes.APIServer: denied, kubernetes.KubeletPods: {}}, kubernetes.KubeletPods},
-			map[string]string{"podresources": "the kubelet's socket may not be opened: run as uid 0", "api": "", "pods": ""},
+			map[string]string{"podresources": "The kubelet's socket cannot be opened: run as uid 0", "api": "", "pods": ""},
 		},
 		"the API server is away": {
 			pods{map[kubernetes.Source]kubernetes.Health{kubernetes.APIServer: {Reason: kubernetes.Hanging}}, ""},
-			map[string]string{"api": "the API server does not answer"},
+			map[string]string{"api": "The API server does not respond"},
 		},
 	} {
 		all := Kubernetes(c.pods)
@@ -206,11 +264,11 @@ func TestSlurm(t *testing.T) {
 		want Witness
 	}{
 		"not looked at yet":  {slurm.State{Path: "/jobs"}, Witness{State: "waiting"}},
-		"in order":           {slurm.State{Path: "/jobs", Looked: looked, Jobs: 1}, Witness{State: "ok", Knows: "1 GPU of a job"}},
-		"a file is broken":   {slurm.State{Path: "/jobs", Looked: looked, Err: "/jobs/0:1: x"}, Witness{State: "broken", Knows: "0 GPUs of jobs", Err: "/jobs/0:1: x", Advice: "Slurm's job mapping can not be read in full: see what writes to /jobs"}},
-		"no driver lists it": {slurm.State{Path: "/jobs", Looked: looked, Jobs: 2, Absent: []string{"7", "8.1"}}, Witness{State: "ok", Knows: "2 GPUs of jobs", Err: "no driver lists 7 8.1", Advice: "Slurm gives jobs GPUs that are not read here: say with --slurm.gpu which devices, or MIG instances, its numbers mean"}},
+		"in order":           {slurm.State{Path: "/jobs", Looked: looked, Jobs: 1}, Witness{State: "ok", Knows: "1 GPU allocated to a job"}},
+		"a file is broken":   {slurm.State{Path: "/jobs", Looked: looked, Err: "/jobs/0:1: x"}, Witness{State: "broken", Knows: "0 GPUs allocated to jobs", Err: "/jobs/0:1: x", Advice: "Slurm's job mapping cannot be read in full: find out what writes to /jobs."}},
+		"no driver lists it": {slurm.State{Path: "/jobs", Looked: looked, Jobs: 2, Absent: []string{"7", "8.1"}}, Witness{State: "ok", Knows: "2 GPUs allocated to jobs", Err: "unknown GPU indexes: 7 8.1", Advice: "Slurm allocates GPUs that are not read here: map its indexes to devices or MIG instances with --slurm.gpu."}},
 	} {
-		c.want.Name, c.want.Tells, c.want.Read = "slurm", "which jobs were given which GPUs", c.is.Looked
+		c.want.Name, c.want.Tells, c.want.Read = "slurm", "GPUs of Slurm jobs", c.is.Looked
 		if got := Slurm(c.is); got != c.want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", name, got, c.want)
 		}
@@ -224,7 +282,7 @@ func TestHandler(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
 		var r Report
 		err := json.Unmarshal(w.Body.Bytes(), &r)
-		if json := strings.Contains(target, "json"); json != (err == nil) || json && r.Devices[0].UUID != "GPU-a" || !json && !strings.HasPrefix(w.Body.String(), "READS") {
+		if json := strings.Contains(target, "json"); json != (err == nil) || json && r.Devices[0].UUID != "GPU-a" || !json && !strings.HasPrefix(w.Body.String(), "SOURCE") {
 			t.Errorf("%s: %v\n%s", target, err, w.Body)
 		}
 	}

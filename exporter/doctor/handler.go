@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Handler answers with the report: as text, or as JSON for who asks with ?format=json or accepts that.
+// Handler serves the report as text, or as JSON to requests with ?format=json or that accept JSON.
 func Handler(report func(context.Context) Report) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		said := report(r.Context())

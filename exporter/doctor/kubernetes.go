@@ -7,14 +7,14 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
 )
 
-// Cluster is what knows pods and what they hold; a kubernetes.Client is one.
+// Cluster knows the pods and their devices; a kubernetes.Client is one.
 type Cluster interface {
 	Sources() map[kubernetes.Source]kubernetes.Health
 	Pods() (by kubernetes.Source, n int, h kubernetes.Health)
 	Holdings() *kubernetes.Holdings
 }
 
-// Kubernetes are the witnesses of a node that is part of a cluster.
+// Kubernetes returns the providers of a node that is part of a cluster.
 func Kubernetes(c Cluster) []Witness {
 	health := c.Sources()
 	by, pods, _ := c.Pods()
@@ -40,7 +40,7 @@ func Kubernetes(c Cluster) []Witness {
 		}
 		switch {
 		case source == kubernetes.PodResources && !h.Read.IsZero():
-			w.Knows = fmt.Sprintf("%d devices, parts or shares held", len(held.All()))
+			w.Knows = fmt.Sprintf("%d devices, partitions or shares allocated", len(held.All()))
 		case source == by:
 			w.Knows = fmt.Sprintf("%d pods", pods)
 		}
@@ -49,16 +49,16 @@ func Kubernetes(c Cluster) []Witness {
 	return out
 }
 
-// NoKubelet is the witness of a machine that is in no cluster, as far as anybody says.
+// NoKubelet returns the provider of a machine without a kubelet.
 func NoKubelet(dir string) Witness {
 	return Witness{
 		Name: string(kubernetes.PodResources), Tells: told[kubernetes.PodResources], State: string(kubernetes.Missing),
-		Err: "no kubelet here: no pod-resources in " + dir,
+		Err: "no kubelet on this machine: " + dir + " has no pod-resources",
 	}
 }
 
-// spare says whether a source tells nothing that is needed. One source of what pods are is enough, and
-// ResourceSlices are of use to DRA alone.
+// spare reports whether a provider is not needed. One provider of pod metadata is enough, and only DRA needs
+// ResourceSlices.
 func spare(s kubernetes.Source, podsKnown, dra bool) bool {
 	switch s {
 	case kubernetes.KubeletPods, kubernetes.KubeletHTTPS, kubernetes.APIServer:
@@ -69,7 +69,7 @@ func spare(s kubernetes.Source, podsKnown, dra bool) bool {
 	return false
 }
 
-// advice is what to change.
+// advice returns what to do; empty: nothing.
 func advice(c cause, podsKnown, dra bool) string {
 	if spare(c.Source, podsKnown, dra) {
 		return ""

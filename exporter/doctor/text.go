@@ -10,64 +10,105 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Text prints the report for people.
 func (r *Report) Text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "READS\tSTATE\tWHAT")
+	fmt.Fprintln(t, "SOURCE\tSTATE\tDETAIL")
 	for _, s := range r.Sources {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", s.Name, s.State, cmp.Or(plain(s.Err), plural(s.Devices, "device", "devices")))
 	}
-	fmt.Fprintln(t, "ASKED\tSTATE\tWHAT")
+	if len(r.Witnesses) > 0 {
+		fmt.Fprintln(t, "PROVIDER\tSTATE\tDETAIL")
+	}
 	for _, x := range r.Witnesses {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", x.Name, x.State, strings.Join(r.said(&x), "; "))
-	}
-	if len(r.Witnesses) == 0 {
-		fmt.Fprintln(t, "nobody")
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	var b strings.Builder
+	vendors := map[string]bool{}
 	for i := range r.Devices {
-		r.Devices[i].text(&b)
+		vendors[r.Devices[i].Vendor] = true
 	}
-	if len(r.Devices) == 0 {
-		b.WriteString("\nNo accelerator is found here.\n")
+	for i := range r.Devices {
+		r.Devices[i].text(&b, len(vendors) > 1)
 	}
-	for _, s := range r.Strays {
-		where := "is no device here"
+	for i, s := range r.Strays {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		where := "no device here has this ID"
 		if s.Driver != "" {
-			where = plain(s.Driver) + " has for a virtual machine; it can not be read here"
+			where = "given to a virtual machine (driver " + plain(s.Driver) + "), not read here"
 		}
-		fmt.Fprintf(&b, "\n%s holds %s %s (%s), which %s.", plain(s.Holder), plain(s.Resource), plain(s.ID), s.Names, where)
+		fmt.Fprintf(&b, "%s holds %s %s (%s): %s\n", plain(s.Holder), plain(s.Resource), plain(s.ID), s.Names, where)
 	}
-	if len(r.Strays) > 0 {
-		b.WriteByte('\n')
-	}
-	if len(r.Advice) > 0 {
-		b.WriteString("\nWhat to change:\n")
-		for i, a := range r.Advice {
-			fmt.Fprintf(&b, "%2d. %s\n", i+1, a)
-		}
-	} else {
-		b.WriteString("\nNothing needs to be changed.\n")
-	}
+	r.findings(&b)
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
 }
 
-// said is a line on a witness.
+// findings prints what is wrong and what to do.
+func (r *Report) findings(b *strings.Builder) {
+	if len(r.Findings) > 0 {
+		b.WriteString("\nFindings:\n")
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintf(b, "  %-7s  %s\n           %s\n", f.Severity, plain(string(f.ID)), plain(sentence(f.Message)))
+		if f.Advice != "" {
+			wrap(b, "           ", "What to do: "+plain(f.Advice))
+		}
+	}
+	if r.Healthy() {
+		b.WriteString("\nNothing needs to be changed.\n")
+	}
+}
+
+// sentence begins with a capital letter.
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+// width is how long a line of wrapped text may be.
+const width = 110
+
+// wrap prints a text behind a head, in lines that are indented as far. A word is never cut.
+func wrap(b *strings.Builder, head, text string) {
+	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
+	line := head
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			b.WriteString(line + "\n")
+			line = indent + word
+		default:
+			line += " " + word
+		}
+	}
+	b.WriteString(line + "\n")
+}
+
+// said returns the details of a provider.
 func (r *Report) said(x *Witness) []string {
 	out := []string{x.Tells}
 	if x.Knows != "" {
 		out = append(out, x.Knows)
 	}
 	if x.State != WitnessOK && !x.Read.IsZero() {
-		out = append(out, "last told "+r.ago(x.Read))
+		out = append(out, "last response "+r.ago(x.Read))
 	}
 	if x.Err != "" {
 		out = append(out, plain(x.Err))
@@ -79,35 +120,60 @@ func (r *Report) ago(t time.Time) string {
 	return r.Taken.Sub(t).Round(time.Second).String() + " ago"
 }
 
-func (d *Device) text(b *strings.Builder) {
-	fmt.Fprintf(b, "\n%d  %s  %s  %s\n", d.Index, plain(d.Model), plain(d.UUID), d.State)
+func (d *Device) text(b *strings.Builder, vendor bool) {
+	words := []string{strconv.Itoa(d.Index)}
+	if vendor {
+		words = append(words, d.Vendor)
+	}
+	for _, w := range []string{d.Model, cmp.Or(d.UUID, d.PCI), d.State} {
+		if w != "" {
+			words = append(words, plain(w))
+		}
+	}
+	fmt.Fprintf(b, "\n%s\n", strings.Join(words, "  "))
 	for i := range d.Parts {
-		d.Parts[i].text(b)
+		if p := &d.Parts[i]; !d.repeats(p) {
+			p.text(b)
+		}
 	}
 	for _, reason := range slices.Sorted(maps.Keys(d.Absent)) {
-		fmt.Fprintf(b, "   absent, %s: %s\n", reason, strings.Join(d.Absent[reason], " "))
+		wrap(b, "   ", "absent, "+reason+": "+strings.Join(d.Absent[reason], " "))
 	}
 }
 
+// repeats reports whether the whole device, as one of the parts, says no more than its partitions.
+func (d *Device) repeats(whole *Part) bool {
+	if whole.Partition != "" || len(d.Parts) == 1 || len(whole.Processes) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(whole.Owners, func(o Owner) bool {
+		return !slices.ContainsFunc(d.Parts, func(p Part) bool {
+			return p.Partition != "" && slices.ContainsFunc(p.Owners, func(q Owner) bool { return q.Who == o.Who })
+		})
+	})
+}
+
 func (p *Part) text(b *strings.Builder) {
+	indent := "   "
 	if p.Partition != "" {
-		fmt.Fprintf(b, "   %s\n", plain(p.Partition))
+		fmt.Fprintf(b, "%s%s\n", indent, plain(strings.TrimSpace(p.ID+" "+p.Profile+" "+p.Partition)))
+		indent = "      "
 	}
 	for _, o := range p.Owners {
-		fmt.Fprintf(b, "   held by %s", plain(o.Who))
+		fmt.Fprintf(b, "%sowner %s", indent, plain(o.Who))
 		if p.Sharing == "shared" {
 			fmt.Fprintf(b, ", share %.3g", o.Share)
 		}
 		fmt.Fprintf(b, " [%s]", o.How)
 		if o.Chain != "" {
-			fmt.Fprintf(b, "; made by %s", plain(o.Chain))
+			fmt.Fprintf(b, "; created by %s", plain(o.Chain))
 		}
 		b.WriteByte('\n')
 	}
 	for _, x := range p.Processes {
-		fmt.Fprintf(b, "   process %d: ", x.PID)
+		fmt.Fprintf(b, "%sprocess %d: ", indent, x.PID)
 		if x.Why != "" {
-			b.WriteString("not known, " + x.Why)
+			b.WriteString("owner unknown, " + x.Why)
 		} else {
 			fmt.Fprintf(b, "%s [%s]", plain(x.Who), x.How)
 		}
@@ -120,7 +186,7 @@ func (p *Part) text(b *strings.Builder) {
 		b.WriteByte('\n')
 	}
 	for _, w := range p.Why {
-		fmt.Fprintf(b, "   %s\n", w)
+		fmt.Fprintf(b, "%s%s\n", indent, w)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/source"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
@@ -67,7 +68,7 @@ func (k *keeper) adopt(ctx context.Context, devices []source.Device) {
 		if k.state != telemetry.SourceStateServing {
 			k.log.Info("source serving", "devices", devicesOf(next))
 		}
-		k.workers, k.state, k.err, k.away = next, telemetry.SourceStateServing, errors.Join(faults...), false
+		k.workers, k.state, k.err, k.away, k.opening = next, telemetry.SourceStateServing, errors.Join(faults...), false, time.Time{}
 	})
 }
 

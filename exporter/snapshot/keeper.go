@@ -31,6 +31,7 @@ type keeper struct {
 	draining []*worker     // that were stopped and may still be in the driver
 	stuck    bool          // draining takes longer than a device may
 	away     bool          // it let go of its devices on request, and has not tried to open again
+	opening  time.Time     // when the attempt to open it started, while nothing is known of it yet
 
 	// run's goroutine alone touches these.
 	served  bool          // it has listed its devices
@@ -44,10 +45,13 @@ type keeper struct {
 
 var errStarting = errors.New("being opened")
 
+// ErrNoAnswer is the cause of a source whose driver takes longer than a device may.
+var ErrNoAnswer = errors.New("no answer")
+
 func (f *Feed) newKeeper(s source.Source) *keeper {
 	k := &keeper{
 		src: s, cfg: &f.cfg, devices: &f.devices, ledger: f.ledger, log: f.cfg.Logger.With("source", s.Name),
-		state: telemetry.SourceStateFailed, err: errStarting, leaving: map[any]*worker{},
+		state: telemetry.SourceStateFailed, err: errStarting, opening: f.cfg.Now(), leaving: map[any]*worker{},
 	}
 	if lends(s.Name) {
 		k.hold = &f.hold
@@ -61,6 +65,7 @@ func (k *keeper) run(ctx context.Context, tried func()) {
 	for ctx.Err() == nil {
 		term, back := k.enter(ctx)
 		if term == nil {
+			k.set(func() { k.opening = time.Time{} })
 			tried()
 			select {
 			case <-back:
@@ -68,6 +73,11 @@ func (k *keeper) run(ctx context.Context, tried func()) {
 			}
 			continue
 		}
+		k.set(func() {
+			if errors.Is(k.err, errStarting) || errors.Is(k.err, ErrNoAnswer) { // else why it failed is known, and stays so meanwhile
+				k.opening = k.cfg.Now()
+			}
+		})
 		var reader source.Reader
 		k.since = time.Time{}
 		err := k.call("open", func() (err error) { reader, err = k.src.Open(term); return err })
@@ -80,6 +90,7 @@ func (k *keeper) run(ctx context.Context, tried func()) {
 			k.cfg.Stale(k.src.Name, err)
 		}
 		tried()
+		k.set(func() { k.opening = time.Time{} })
 		k.leave()
 		if errors.Is(err, source.ErrUnbuilt) {
 			return
@@ -187,7 +198,7 @@ func (k *keeper) call(doing string, f func() error) error {
 			if over {
 				return
 			}
-			k.state, k.err, k.away = telemetry.SourceStateFailed, fmt.Errorf("%s: no answer for %v", doing, k.cfg.Timeout), false
+			k.state, k.err, k.away = telemetry.SourceStateFailed, fmt.Errorf("%s: %w for %v", doing, ErrNoAnswer, k.cfg.Timeout), false
 			k.log.Warn("source does not answer", "doing", doing, "for", k.cfg.Timeout)
 		})
 	})
@@ -214,7 +225,7 @@ func (k *keeper) fail(ctx context.Context, err error) {
 		if k.err == nil || k.err.Error() != err.Error() {
 			k.log.Log(ctx, level, "source not serving", "state", state, "err", err)
 		}
-		k.state, k.err, k.away = state, err, false
+		k.state, k.err, k.away, k.opening = state, err, false, time.Time{}
 	})
 }
 
@@ -234,7 +245,7 @@ func (k *keeper) current() []*worker {
 func (k *keeper) health() SourceHealth {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	h := SourceHealth{Name: k.src.Name, State: k.state}
+	h := SourceHealth{Name: k.src.Name, State: k.state, Cause: k.err, Opening: k.opening}
 	if k.err != nil {
 		h.Err = k.err.Error()
 	}

@@ -100,6 +100,52 @@ func TestStale(t *testing.T) {
 	})
 }
 
+// While a source is opened its health says since when, however long that takes; and no longer once it
+// serves or has failed.
+func TestSourceHealth_Opening(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want telemetry.SourceState
+	}{"serves": {nil, telemetry.SourceStateServing}, "fails": {errors.New("x"), telemetry.SourceStateFailed}, "absent": {source.ErrAbsent, telemetry.SourceStateAbsent}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &driver{devices: []source.Device{newGPU(0)}}
+			start := time.Now()
+			src := source.Source{Name: "nvml", Open: func(ctx context.Context) (source.Reader, error) {
+				time.Sleep(10 * time.Second)
+				if c.err != nil {
+					return nil, c.err
+				}
+				return d.source("nvml").Open(ctx)
+			}}
+			f := NewFeed(Config{Sources: []source.Source{src}})
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			if h := f.Sources()[0]; !h.Opening.Equal(start) {
+				t.Errorf("%s: before it runs: %+v", name, h)
+			}
+			go f.Run(ctx)
+			time.Sleep(time.Second)
+			if h := f.Sources()[0]; !h.Opening.Equal(start) || errors.Is(h.Cause, ErrNoAnswer) {
+				t.Errorf("%s: after a second: %+v", name, h)
+			}
+			time.Sleep(8 * time.Second)
+			if h := f.Sources()[0]; !h.Opening.Equal(start) || !errors.Is(h.Cause, ErrNoAnswer) {
+				t.Errorf("%s: after nine seconds: %+v", name, h)
+			}
+			time.Sleep(2 * time.Second)
+			if h := f.Sources()[0]; !h.Opening.IsZero() || h.State != c.want || !errors.Is(h.Cause, c.err) {
+				t.Errorf("%s: in the end: %+v", name, h)
+			}
+			time.Sleep(30 * time.Second) // it is tried again
+			if h := f.Sources()[0]; !h.Opening.IsZero() || h.State != c.want || !errors.Is(h.Cause, c.err) {
+				t.Errorf("%s: while it is tried again: %+v", name, h)
+			}
+			cancel()
+			time.Sleep(time.Minute) // Open cannot be interrupted
+		})
+	}
+}
+
 func TestDriverGoesAndComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(0)

@@ -68,6 +68,8 @@ type SourceHealth struct {
 	Name     string
 	State    telemetry.SourceState
 	Err      string            // why it is not serving
+	Cause    error             // the same, for errors.Is; nil: it is serving
+	Opening  time.Time         // when the attempt to open it started, while there is no outcome, nor one of an earlier attempt; else zero
 	Devices  int               // it lists
 	Duration *metric.Histogram // seconds, per device and read that has ended, late ones too; nil: none has
 }

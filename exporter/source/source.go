@@ -4,6 +4,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/metric"
@@ -15,6 +16,13 @@ var (
 	ErrAbsent  = errors.New("no such hardware or driver on this machine") // tried again later
 	ErrUnbuilt = errors.New("not part of this build")                     // never tried again
 	ErrStale   = errors.New("only a new process can read it again")       // such as a library that stays loaded while its driver was replaced
+	ErrDenied  = errors.New("access to the devices may be denied")
+)
+
+// Kinds of ErrAbsent. Without one of them the driver is not loaded.
+var (
+	ErrNoLibrary = fmt.Errorf("%w: driver library not found", ErrAbsent)
+	ErrNoDevice  = fmt.Errorf("%w: the driver has no device", ErrAbsent)
 )
 
 // Source is one driver, as a value that documents itself.

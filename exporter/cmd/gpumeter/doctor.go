@@ -17,13 +17,15 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
 	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/diagnosis"
 	"github.com/gpumeter/gpumeter/exporter/doctor"
 	"github.com/gpumeter/gpumeter/exporter/pci"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 )
 
-// examine prints whose each device is and why, and returns the exit code: 0 when nothing is to be changed.
-func examine(c config.Doctor, out io.Writer, log *slog.Logger, refuse func(error) int) int {
+// examine prints what is wrong and which workload owns each device, and returns the exit code: 0 when nothing
+// needs to be changed. Progress goes to errs; refuse prints why a node cannot be read as set.
+func examine(c config.Doctor, out, errs io.Writer, log *slog.Logger, refuse func(error) int) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	var r doctor.Report
@@ -36,16 +38,16 @@ func examine(c config.Doctor, out io.Writer, log *slog.Logger, refuse func(error
 		if wrong != nil {
 			return refuse(wrong)
 		}
-		r = n.examined(ctx, c.Wait)
+		r = n.examined(ctx, c.Wait, errs)
 	}
 	if err == nil {
 		err = show(out, &r, c.Format)
 	}
 	if err != nil {
-		log.Error("no report", "err", err)
+		fmt.Fprintf(errs, "gpumeter: %v\n", err)
 		return exitFailed
 	}
-	if len(r.Advice) > 0 {
+	if !r.Healthy() {
 		return exitFailed
 	}
 	return 0
@@ -63,18 +65,54 @@ func show(out io.Writer, r *doctor.Report, format string) error {
 	return nil
 }
 
-// examined looks for itself: it waits for whoever is asked, and no longer than that, before it reads.
-func (n *node) examined(ctx context.Context, patience time.Duration) doctor.Report {
+// examined reads the node once the sources are open and the providers of owners have answered, or the time
+// has passed.
+func (n *node) examined(ctx context.Context, wait time.Duration, progress io.Writer) doctor.Report {
 	running, quit := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	defer quit()
 	reading.Go(func() { n.read(running) })
-	n.settle(ctx, patience)
+	start := time.Now()
+	n.opened(ctx, wait, progress)
+	n.settle(ctx, wait-time.Since(start))
 	return n.report(ctx)
 }
 
-// settle waits until everybody who is asked has answered or failed, and no longer than that.
+// slow is how long opening a driver may take before the user is told to wait.
+const slow = 2 * time.Second
+
+// opened waits until each source is open or has failed, at most for a time. It says so when that is long.
+func (n *node) opened(ctx context.Context, wait time.Duration, progress io.Writer) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	late := time.After(slow)
+	for {
+		opening := n.opening()
+		if len(opening) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-late:
+			fmt.Fprintf(progress, "gpumeter: waiting up to %v for the driver of source %s\n", wait, strings.Join(opening, ", "))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// opening returns the sources that are being opened.
+func (n *node) opening() (names []string) {
+	for _, s := range n.feed.Sources() {
+		if !s.Opening.IsZero() {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// settle waits until each provider of owners has answered or failed, at most for a time.
 func (n *node) settle(ctx context.Context, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -87,7 +125,7 @@ func (n *node) settle(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// waited says whether somebody has not answered yet.
+// waited reports whether a provider has not answered yet.
 func (w *witnesses) waited() bool {
 	for _, x := range w.state() {
 		if x.State == string(kubernetes.Waiting) {
@@ -97,7 +135,7 @@ func (w *witnesses) waited() bool {
 	return false
 }
 
-// state is how all are who are asked.
+// state returns how the providers are.
 func (w *witnesses) state() (out []doctor.Witness) {
 	for _, ask := range w.examine {
 		out = append(out, ask()...)
@@ -108,6 +146,7 @@ func (w *witnesses) state() (out []doctor.Witness) {
 // report explains the node as it is now.
 func (n *node) report(ctx context.Context) doctor.Report {
 	f := doctor.Facts{Snapshot: n.feed.Snapshot(ctx), On: n.on, Witnesses: n.who.state(), Off: n.attributor == nil}
+	f.Machine = n.machine(ctx)
 	if n.attributor != nil {
 		_, f.Explained = n.attributor.Explain()
 	}
@@ -117,10 +156,19 @@ func (n *node) report(ctx context.Context) doctor.Report {
 	return doctor.New(f)
 }
 
-// mostReport bounds what is read of another exporter's answer, bytes.
+// machine returns what this machine's files say; nil: the node is simulated.
+func (n *node) machine(ctx context.Context) *diagnosis.Machine {
+	if n.looker == nil {
+		return nil
+	}
+	m := n.looker.Look(ctx)
+	return &m
+}
+
+// mostReport bounds what is read of another exporter's report, bytes.
 const mostReport = 64 << 20
 
-// consult asks an exporter that runs.
+// consult fetches the report of a running exporter.
 func consult(ctx context.Context, url string) (r doctor.Report, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -135,24 +183,24 @@ func consult(ctx context.Context, url string) (r doctor.Report, err error) {
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	if answer.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(answer.Body, 512))
-		return r, fmt.Errorf("%s answers %s: %s", url, answer.Status, strings.TrimSpace(string(said)))
+		return r, fmt.Errorf("--url: %s returned %s: %s", url, answer.Status, strings.TrimSpace(string(said)))
 	}
 	if err := json.NewDecoder(io.LimitReader(answer.Body, mostReport)).Decode(&r); err != nil {
-		return r, fmt.Errorf("%s: %w", url, errors.Join(errNoReport, err))
+		return r, fmt.Errorf("--url: %s: %w: %w", url, errNoReport, err)
 	}
 	return r, nil
 }
 
-var errNoReport = errors.New("not a report of gpumeter")
+var errNoReport = errors.New("the response is not a report of gpumeter")
 
-// named is how an id names a device, or a partition of one.
+// named is the vendor's key of a device, or of a partition of one.
 type named struct {
 	vendor string
 	kubernetes.Key
 }
 
-// strays are what containers hold and no device that is read here is. Below sys the kernel says which of
-// them virtual machines have.
+// strays returns the device IDs allocated to containers that no device of the snapshot has. sys is the host's
+// /sys, which shows the devices that are given to virtual machines.
 func strays(pods cluster, devices []snapshot.Device, sys string) (out []doctor.Stray) {
 	held := pods.Holdings().All()
 	if len(held) == 0 {
@@ -171,7 +219,7 @@ func strays(pods cluster, devices []snapshot.Device, sys string) (out []doctor.S
 	}
 	for i := range held {
 		h := &held[i]
-		if h.Ref.Monitor || h.Ref.Vendor == "" { // to be looked at, or no accelerator: a network card, a disk
+		if h.Ref.Monitor || h.Ref.Vendor == "" { // held to be monitored, or no accelerator: a network card, a disk
 			continue
 		}
 		if d := at[named{h.Ref.Vendor, h.Ref.Key}]; d != nil && (h.Ref.By == kubernetes.ByMIG || len(partsOf(d, h.Ref.Part)) > 0) {
@@ -185,8 +233,8 @@ func strays(pods cluster, devices []snapshot.Device, sys string) (out []doctor.S
 	return out
 }
 
-// guest is the driver that has a device for a virtual machine; empty: none has. All drivers that do have VFIO
-// in their names. A TPU is used through it on the host too.
+// guest returns the driver that gives a device to a virtual machine; empty: the host has the device. All such
+// drivers have VFIO in their names. A TPU is used through VFIO on the host too, and is never a guest's.
 func guest(r *kubernetes.Ref, sys string) string {
 	var all []string
 	switch {

@@ -69,16 +69,16 @@ func run(args []string, stdout, stderr io.Writer) int {
 		err = config.Manual(stdout, build().Version, c.Man.Date)
 	case "once":
 		warnOfVariables(os.Environ(), log)
-		if c.Log.Level == "info" { // who reads a table does not want to know how it came about
-			c.Log.Level = "warn"
+		if c.Log.Level == "info" {
+			c.Log.Level = "error" // one line says what goes wrong
 		}
-		return once(c.Once, stdout, newLogger(c.Log, stderr), refuse)
+		return once(c.Once, stdout, stderr, newLogger(c.Log, stderr), refuse)
 	case "doctor":
 		warnOfVariables(os.Environ(), log)
 		if c.Log.Level == "info" {
 			c.Log.Level = "error" // the report tells of what goes wrong
 		}
-		return examine(c.Doctor, stdout, newLogger(c.Log, stderr), refuse)
+		return examine(c.Doctor, stdout, stderr, newLogger(c.Log, stderr), refuse)
 	default:
 		warnOfVariables(os.Environ(), log)
 		return serve(c.Serve, log, refuse)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/diagnosis"
 	"github.com/gpumeter/gpumeter/exporter/downtime"
 	"github.com/gpumeter/gpumeter/exporter/health"
 	"github.com/gpumeter/gpumeter/exporter/inventory"
@@ -32,6 +33,7 @@ type node struct {
 	on        func(*metric.Desc) bool
 	devices   deviceChoice
 	downtime  *downtime.Downtime
+	looker    *diagnosis.Looker // nil: the node is simulated
 
 	attributor *attribution.Attributor // nil: nobody is asked whose work it is
 	who        witnesses
@@ -53,12 +55,12 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	if err != nil {
 		return nil, err
 	}
-	position := kept // of the kernel's log; one reading must not move that of the exporter that runs
+	position, age := kept, time.Duration(0) // of the kernel's log; one reading must not move that of the exporter that runs
 	if stale == nil {
-		position = state.Store{}
+		position, age = state.Store{}, sim.AtWork
 	}
 	tenants := new(sim.Tenants)
-	sources, simulated, err := chooseSources(ctx, c, on, position, tenants, log)
+	sources, simulated, err := chooseSources(ctx, c, on, position, age, tenants, log)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +68,7 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	seen := inventory.Config{Asked: c.ExpectedDevices, Driver: n.driver, Vendor: "nvidia", Logger: log}
 	if !simulated { // else nothing of this machine is shown, and nothing is to be remembered
 		seen.Sysfs, seen.Store = c.HostSys, kept
+		n.looker = diagnosis.NewLooker(diagnosis.Config{Sys: c.HostSys, Proc: c.HostProc, Dev: c.HostDev, Library: c.NVMLLibrary})
 	}
 	if n.inventory, err = inventory.Open(seen); err != nil {
 		return nil, config.Refuse("expected-devices", err)
@@ -143,11 +146,12 @@ func (n *node) driver(vendor string) string {
 	return ""
 }
 
-// chooseSources returns this machine's sources, or a simulated node when that was asked for.
-func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) bool, kept state.Store, tenants *sim.Tenants, log *slog.Logger) (sources []source.Source, simulated bool, err error) {
+// chooseSources returns this machine's sources, or a simulated node when that was asked for; age is how long
+// that one has been running.
+func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) bool, kept state.Store, age time.Duration, tenants *sim.Tenants, log *slog.Logger) (sources []source.Source, simulated bool, err error) {
 	hostSource := host.New(host.Config{Proc: c.HostProc})
 	if c.Simulate != "" {
-		s, err := simulate(c, c.Simulate, tenants, log)
+		s, err := simulate(c, c.Simulate, age, tenants, log)
 		if err != nil {
 			return nil, false, err
 		}
@@ -172,7 +176,7 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 	}
 	const node = "h100x8"
 	log.Warn("this machine has no accelerator gpumeter can read; reading a SIMULATED node instead", "node", node)
-	s, err := simulate(c, node, tenants, log)
+	s, err := simulate(c, node, age, tenants, log)
 	return []source.Source{s, hostSource}, true, err
 }
 

@@ -7,15 +7,16 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/source"
 	"github.com/gpumeter/gpumeter/exporter/source/sim"
 )
 
-// simulate returns the source that simulates a node.
-func simulate(c config.Node, node string, tenants *sim.Tenants, log *slog.Logger) (source.Source, error) {
-	sc := sim.Config{Node: node, Tenants: tenants, Seed: c.SimulateSeed}
+// simulate returns the source that simulates a node which has been running for some time.
+func simulate(c config.Node, node string, age time.Duration, tenants *sim.Tenants, log *slog.Logger) (source.Source, error) {
+	sc := sim.Config{Node: node, Tenants: tenants, Seed: c.SimulateSeed, Age: age}
 	if c.SimulateFaults != "" {
 		f := &faultFile{path: c.SimulateFaults, log: log}
 		sc.Faults = f.read

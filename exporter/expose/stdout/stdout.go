@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gpumeter/gpumeter/exporter/diagnosis"
 	"github.com/gpumeter/gpumeter/exporter/expose"
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
@@ -16,8 +17,9 @@ import (
 
 // page is the JSON document: every metric that has a series.
 type page struct {
-	Taken   time.Time `json:"taken"`
-	Metrics []*family `json:"metrics"`
+	Taken    time.Time           `json:"taken"`
+	Findings []diagnosis.Finding `json:"findings"`
+	Metrics  []*family           `json:"metrics"`
 }
 
 type family struct {
@@ -48,9 +50,9 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(f)
 }
 
-// JSON prints all series of a snapshot, by metric.
-func JSON(w io.Writer, families *expose.Families, s *snapshot.Snapshot) error {
-	c := &collector{families: families, page: page{Taken: s.Taken.UTC()}}
+// JSON prints all series of a snapshot, by metric, and what was found wrong.
+func JSON(w io.Writer, families *expose.Families, s *snapshot.Snapshot, findings []diagnosis.Finding) error {
+	c := &collector{families: families, page: page{Taken: s.Taken.UTC(), Findings: append([]diagnosis.Finding{}, findings...)}}
 	families.Walk(s, c)
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gpumeter/gpumeter/exporter/diagnosis"
 	"github.com/gpumeter/gpumeter/exporter/expose"
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
@@ -38,7 +39,7 @@ func node() *snapshot.Snapshot {
 	h.Observe(7)
 	s.Self.Exporter.ReadDuration = []telemetry.KeyedHistogram{{Histogram: h}}
 	s.Health.Sources = []snapshot.SourceHealth{{Name: "nvml"}, {Name: "dcgm", State: telemetry.SourceStateFailed, Err: "no answer"}}
-	s.Health.Faults = []snapshot.Fault{{Source: "nvml", Metric: "*", Reason: "lost"}}
+	s.Health.Faults = []snapshot.Fault{{Source: "nvml", Metric: "*", Reason: "lost"}, {Source: "nvml", Metric: "gpu.power.draw", Reason: "failed"}}
 	return s
 }
 
@@ -47,29 +48,57 @@ func TestTable(t *testing.T) {
 	if err := Table(&b, node()); err != nil {
 		t.Fatal(err)
 	}
-	want := `INDEX  MODEL        STATE  BUSY  MEMORY           POWER  TEMP   THROTTLED     XIDS  WHOSE         UUID
+	want := `INDEX  MODEL        STATE  BUSY  MEMORY           POWER  TEMP   THROTTLED     XIDS  OWNER         UUID
 0      NVIDIA H100  ok     87 %  60.0 / 80.0 GiB  413 W  61 °C  sw_power_cap  31×2  team/llama-0  GPU-1
 1      NVIDIA H100  lost   -     -                -      -      -             -     job 7 ada     GPU-2
 source dcgm is failed: no answer
-source nvml could not read *: lost
+source nvml cannot read a device: lost
+source nvml cannot read gpu_power_draw_watts: failed
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 	b.Reset()
-	if err := Table(&b, new(snapshot.Snapshot)); err != nil || b.String() != "no device\n" {
+	if err := Table(&b, new(snapshot.Snapshot)); err != nil || b.String() != "INDEX  MODEL  STATE  BUSY  MEMORY  POWER  TEMP  THROTTLED  XIDS  OWNER  UUID\n" {
 		t.Errorf("an empty node: %q, %v", b.String(), err)
+	}
+}
+
+// Devices of several vendors stand together by vendor, each vendor's by index, whatever the names sort like.
+func TestTable_GroupsVendors(t *testing.T) {
+	s := new(snapshot.Snapshot)
+	for _, id := range []*telemetry.Identity{
+		{Vendor: "amd", Index: 2, UUID: "a2"}, {Vendor: "nvidia", Index: 0, UUID: "n0"}, {Vendor: "nvidia", Index: 10, UUID: "n10"}, {Vendor: "nvidia", Index: 9, UUID: "n9"},
+	} {
+		s.Devices = append(s.Devices, snapshot.Device{Identity: id, Labels: id.Labels(), Owned: id.Labels()})
+	}
+	shared := telemetry.Part[telemetry.Owner]{Labels: telemetry.OwnerAttributes{UUID: "n9"}.Labels()}
+	shared.Read.Ownership.Info[telemetry.SharingShared].Set(1)
+	s.Owners = append(s.Owners, shared)
+	var b strings.Builder
+	if err := Table(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	want := `INDEX  VENDOR  MODEL  STATE  BUSY  MEMORY  POWER  TEMP  THROTTLED  XIDS  OWNER   UUID
+0      nvidia  -             -     -       -      -     -          -     -       n0
+9      nvidia  -             -     -       -      -     -          -     shared  n9
+10     nvidia  -             -     -       -      -     -          -     -       n10
+2      amd     -             -     -       -      -     -          -     -       a2
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
 
 func TestJSON(t *testing.T) {
 	var b strings.Builder
-	if err := JSON(&b, expose.NewFamilies(func(*metric.Desc) bool { return true }), node()); err != nil {
+	if err := JSON(&b, expose.NewFamilies(func(*metric.Desc) bool { return true }), node(), []diagnosis.Finding{{ID: diagnosis.DeviceLost, Severity: diagnosis.Error, Device: "GPU-2", Message: "it is lost"}}); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
-		Taken   time.Time
-		Metrics []struct {
+		Taken    time.Time
+		Findings []diagnosis.Finding
+		Metrics  []struct {
 			Name, Type string
 			Series     []struct {
 				Labels  map[string]string
@@ -102,6 +131,9 @@ func TestJSON(t *testing.T) {
 				t.Errorf("%+v", m)
 			}
 		}
+	}
+	if len(got.Findings) != 1 || got.Findings[0].ID != diagnosis.DeviceLost || got.Findings[0].Device != "GPU-2" {
+		t.Errorf("findings %+v", got.Findings)
 	}
 	if seen != 3 || got.Taken.Unix() != 0 {
 		t.Errorf("%d of three metrics are there", seen)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -14,29 +15,33 @@ import (
 
 const gibi = 1 << 30
 
-// Table prints a line per device, then what is wrong.
+// Table prints a header and a line per device, then which sources and metrics fail. The vendor is a column
+// where there are devices of several.
 func Table(w io.Writer, s *snapshot.Snapshot) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if len(s.Devices) > 0 {
-		fmt.Fprintln(t, "INDEX\tMODEL\tSTATE\tBUSY\tMEMORY\tPOWER\tTEMP\tTHROTTLED\tXIDS\tWHOSE\tUUID")
+	devices := s.ByVendor()
+	several := slices.ContainsFunc(devices, func(d *snapshot.Device) bool { return d.Identity.Vendor != devices[0].Identity.Vendor })
+	line := func(index, vendor string, cells ...string) {
+		head := []string{index}
+		if several {
+			head = append(head, vendor)
+		}
+		fmt.Fprintln(t, strings.Join(append(head, cells...), "\t"))
 	}
-	for i := range s.Devices {
-		d := &s.Devices[i]
+	line("INDEX", "VENDOR", "MODEL", "STATE", "BUSY", "MEMORY", "POWER", "TEMP", "THROTTLED", "XIDS", "OWNER", "UUID")
+	for _, d := range devices {
 		r := &d.Read
-		fmt.Fprintln(t, strings.Join([]string{
-			d.Labels.Get("gpu_index"), d.Labels.Get("gpu_model"), d.State(),
+		line(
+			d.Labels.Get("gpu_index"), d.Identity.Vendor, cmp.Or(d.Labels.Get("gpu_model"), absent), d.State(),
 			one(r.Utilization.Utilization, 100, "%.0f %%"),
 			of(r.Memory.Usage, r.Memory.Limit, 1.0/gibi, "%.1f", "GiB"),
 			of(r.Power.Draw, r.Power.Limit[telemetry.PowerLimitTypeEnforced], 1, "%.0f", "W"),
 			one(r.Thermal.Temperature[telemetry.TemperatureSensorCore], 1, "%.0f °C"),
-			throttled(r), xids(r), cmp.Or(d.Whose(), absent), d.Labels.Get("gpu_uuid"),
-		}, "\t"))
+			throttled(r), xids(r), cmp.Or(d.Whose(), shared(s, d), absent), cmp.Or(d.Labels.Get("gpu_uuid"), d.Identity.PCI, absent),
+		)
 	}
 	if err := t.Flush(); err != nil {
-		return err
-	}
-	if len(s.Devices) == 0 {
-		fmt.Fprintln(w, "no device")
+		return fmt.Errorf("table: %w", err)
 	}
 	for _, h := range s.Health.Sources {
 		if h.Err != "" {
@@ -44,12 +49,37 @@ func Table(w io.Writer, s *snapshot.Snapshot) error {
 		}
 	}
 	for _, f := range s.Health.Faults {
-		fmt.Fprintf(w, "source %s could not read %s: %s\n", f.Source, f.Metric, f.Reason)
+		what := promName(f.Metric)
+		if f.Metric == "*" {
+			what = "a device"
+		}
+		fmt.Fprintf(w, "source %s cannot read %s: %s\n", f.Source, what, f.Reason)
 	}
 	return nil
 }
 
-// absent stands where there is no number.
+// promName returns the Prometheus name of a metric.
+func promName(name string) string {
+	for _, d := range telemetry.Descs() {
+		if d.Name == name {
+			return d.Prom
+		}
+	}
+	return name
+}
+
+// shared says that a device has several owners; empty: it has not.
+func shared(s *snapshot.Snapshot, d *snapshot.Device) string {
+	for i := range s.Owners {
+		o := &s.Owners[i]
+		if n, _ := o.Read.Ownership.Info[telemetry.SharingShared].Get(); n == 1 && o.Labels.Get("gpu_uuid") == d.Identity.UUID && o.Labels.Get("gpu_partition_uuid") == "" {
+			return telemetry.SharingShared.String()
+		}
+	}
+	return ""
+}
+
+// absent is printed where there is no value.
 const absent = "-"
 
 func one(v metric.Value, scale float64, format string) string {

@@ -219,7 +219,7 @@ func find(path string) (library, error) {
 			return shared{nvml.New(nvml.WithLibraryPath(place))}, nil
 		}
 	}
-	return nil, fmt.Errorf("nvml: open: %w: %w", source.ErrAbsent, absent)
+	return nil, fmt.Errorf("nvml: open: %w: %w", source.ErrNoLibrary, absent)
 }
 
 var errNotNVML = errors.New("is not NVIDIA's management library, or older than R450")

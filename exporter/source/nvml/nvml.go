@@ -163,7 +163,7 @@ func initFault(ret nvml.Return) error {
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
 		return fmt.Errorf("nvml: init: %s; after an upgrade of the driver a library once called stays loaded: %w", ret.Error(), source.ErrStale)
 	case nvml.ERROR_UNKNOWN, nvml.ERROR_NO_PERMISSION, nvml.ERROR_OPERATING_SYSTEM:
-		return fmt.Errorf("nvml: init: %s; in a container, is it still allowed the devices?", ret.Error())
+		return fmt.Errorf("nvml: init: %s; %w", ret.Error(), source.ErrDenied)
 	}
 	return fmt.Errorf("nvml: init: %s", ret.Error())
 }
@@ -203,7 +203,7 @@ func (r *reader) list() ([]source.Device, error) {
 		return nil, err
 	}
 	if n == 0 && len(r.handles) == 0 { // only a new Init finds devices that come later
-		return nil, fmt.Errorf("nvml: %w: the driver has no device", source.ErrAbsent)
+		return nil, fmt.Errorf("nvml: %w", source.ErrNoDevice)
 	}
 	var faults []error
 	listed := map[*handle]bool{}

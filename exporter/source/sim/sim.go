@@ -18,10 +18,15 @@ type Config struct {
 	Tenants *Tenants         // told whose work is on the boards; nil: nobody asks
 	Faults  func() Faults    // asked with each reading, by one at a time, for those beside the node's own; nil: there are none
 	Seed    uint64           // the same seed makes the same boards do the same
+	Age     time.Duration    // how long the node's driver has been loaded when New is called
 }
 
-// New returns the source. The node's driver is loaded now, and its counters go on when the source
-// is closed and opened again.
+// AtWork is an age at which every board of every node works on its first job: the jobs have loaded,
+// and the shortest has not ended.
+const AtWork = 700 * time.Second
+
+// New returns the source. The node's driver was loaded Age ago, and its counters go on when the
+// source is closed and opened again.
 func New(c Config) (source.Source, error) {
 	slots, asked, err := parse(c.Node)
 	if err != nil {
@@ -30,7 +35,7 @@ func New(c Config) (source.Source, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	loaded, w, struck := c.Now(), newWishes(asked, c.Faults), strikes(slots)
+	loaded, w, struck := c.Now().Add(-c.Age), newWishes(asked, c.Faults), strikes(slots)
 	for i := range slots {
 		slots[i].seed = c.Seed
 	}
