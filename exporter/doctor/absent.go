@@ -71,7 +71,7 @@ func (a *absence) report(out map[string][]string) {
 	}
 	a.next(nil)
 	for i, why := range a.why {
-		name := a.desc.Name
+		name := a.desc.Prom
 		if a.desc.Scope != "device" {
 			name = fmt.Sprintf("%s (%d of %d)", name, a.counts[i], a.parts)
 		}

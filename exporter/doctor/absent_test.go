@@ -30,9 +30,9 @@ func TestAbsent_NamesMetricsOfTheDeviceAndOfItsParts(t *testing.T) {
 	d.Processes = []telemetry.Part[telemetry.Process]{{Labels: telemetry.ProcessAttributes{ProcessPid: 1}.Labels()}}
 	d.Processes[0].Read.Processes.BusyTime.Fail(metric.Unsupported)
 	want := map[string][]string{
-		"not supported": {"gpu.energy", "gpu.process.busy.time (1 of 1)"},
-		"no permission": {"gpu.partition.memory.usage (1 of 1)"},
-		"failed":        {"gpu.xid.errors", "gpu.link.up (2 of 3)"},
+		"not supported": {"gpu_energy_joules_total", "gpu_process_busy_time_seconds_total (1 of 1)"},
+		"no permission": {"gpu_partition_memory_usage_bytes (1 of 1)"},
+		"failed":        {"gpu_xid_errors_total", "gpu_link_up (2 of 3)"},
 	}
 	if got := absent(nil, &d); !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("absent: %v, want %v", got, want)
