@@ -18,6 +18,8 @@ var boards = []struct {
 	{"h200", "580", nil},
 	{"h200", "610", []string{"throttle 0 0x44", "recovery 0 1", "fabric 0 3 0 2 0x1155"}},
 	{"h100", "590", []string{"fabric 0 2 0 0 0", "recovery 0 1", "process 0 4711 1048576000 50", "process 0 4711 1048576000 graphics", "process 0 4712 none"}},
+	{"h100", "535", []string{"fabric 0 3 0 0 0"}},
+	{"h200", "550", []string{"fabric 0 2 0 0 0"}},
 	{"a100", "570", []string{"set 0 display_active 1", "set 0 persistence 0", "set 0 pstate 8", "throttle 0 0x1a2"}},
 	{"l40s", "595", []string{"set 0 virtualization 1", "set 0 compute_mode 3", "set 0 fbc_sessions 1", "set 0 fbc_fps 30", "set 0 fbc_latency 700"}},
 	{"rtx2080", "610", []string{"set 0 throttle_power 1000000"}},
