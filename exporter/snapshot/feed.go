@@ -74,14 +74,20 @@ func NewFeed(cfg Config) *Feed {
 	return f
 }
 
-// Run keeps the sources open until the context ends, and then closes them. A driver that hangs is
-// left as it is: it must not keep the process from ending.
+// Run keeps the sources open, and runs what they do in the background, until the context ends, and
+// then closes them. A source that does not return within twice the read timeout is abandoned: it must
+// not keep the process from ending.
 func (f *Feed) Run(ctx context.Context) {
 	f.hold.start(ctx)
 	var tried, running sync.WaitGroup
 	for _, k := range f.keepers {
 		tried.Add(1)
 		running.Go(func() { k.run(ctx, sync.OnceFunc(tried.Done)) })
+		if background := k.src.Run; background != nil {
+			running.Go(func() {
+				guard(k.log, "run", func() error { background(ctx); return nil }) //nolint:errcheck // it is logged; the source is read all the same
+			})
+		}
 	}
 	all, expected := make(chan struct{}), make(chan struct{})
 	go func() { tried.Wait(); close(all) }()

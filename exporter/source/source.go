@@ -22,7 +22,12 @@ type Source struct {
 	Name string // as written under sources: in the spec
 	Doc  string // one line
 	// Open reaches the driver. It may hang with it; whoever calls it does not wait for it in a scrape.
+	// The context ends when the devices are released.
 	Open func(context.Context) (Reader, error)
+	// Run does what must go on while the devices are released, such as following the kernel log. The feed
+	// calls it once, in parallel with Open, and ends its context when the feed ends. Run must hold
+	// nothing of the driver. It may return early; it is not called again, also not after a panic. Nil: none.
+	Run func(context.Context)
 }
 
 // Reader is an opened source.

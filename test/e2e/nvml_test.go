@@ -53,7 +53,7 @@ func TestNVMLThroughTheLoader(t *testing.T) {
 	library, config := fakeDriver(t)
 	fakenvml.Configure(t, config, "gpus 3", "model Fake H200", "load 1 75", "throttle 1 0x44")
 	e := serve(t, []string{"FAKENVML_CONFIG=" + config},
-		"--nvml.library", library, "--metrics.include", "system", "--max-age", "1ms", "--read-timeout", "300ms")
+		"--nvml.library", library, "--metrics.include", "system", "--max-age", "1ms", "--read-timeout", "300ms", "--workload-hold", "1ms")
 	page := func() map[string]*dto.MetricFamily { return parse(t, e.get(t, "/metrics", "Accept", "text/plain")) }
 
 	all := page()
@@ -84,7 +84,7 @@ func TestNVMLThroughTheLoader(t *testing.T) {
 			break
 		}
 	}
-	all = page() // a sort of fault is born as 0
+	all = page() // a fault is 0 in its first reading
 	want(t, all, 0, "gpu_up", "gpu_index=0")
 	want(t, all, 1, "gpu_state", "gpu_index=0", "gpu_state=late")
 	want(t, all, 1, "gpu_up", "gpu_index=1")

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,7 +46,7 @@ func TestXIDsOfDriverAndKernelLog(t *testing.T) {
 	fakenvml.Configure(t, config, "gpus 2")
 	path, say := kernelLog(t)
 	say("NVRM: Xid (PCI:0000:1a:00): 31, before the start")
-	e := serve(t, []string{"FAKENVML_CONFIG=" + config}, "--nvml.library", library, "--kernel-log", path, "--max-age", "1ms")
+	e := serve(t, []string{"FAKENVML_CONFIG=" + config}, "--nvml.library", library, "--kernel-log", path, "--max-age", "1ms", "--workload-hold", "1ms")
 	page := func() map[string]*dto.MetricFamily { return parse(t, e.get(t, "/metrics", "Accept", "text/plain")) }
 	// until waits for a number, and looks once more whether it stays.
 	until := func(number float64, name string, labels ...string) {
@@ -94,6 +95,48 @@ func TestXIDsOfDriverAndKernelLog(t *testing.T) {
 	want(t, all, 1, "gpu_xid_events_total", "gpu_index=0", "gpu_xid_action=reset")
 	if n, there := series(all, "gpu_xid_errors_total", "gpu_xid=31"); there {
 		t.Errorf("%v XIDs of before the start, and nothing says that they were not counted then", n)
+	}
+}
+
+// The kernel's log is followed across a release and acquire, also of a device that hangs: the source then
+// goes on without being opened again.
+func TestKernelLog_IsFollowedAcrossReleaseAndAcquire(t *testing.T) {
+	for name, hang := range map[string][]string{"healthy": nil, "a device hangs": {"hang nvmlDeviceGetPowerUsage 1"}} {
+		t.Run(name, func(t *testing.T) {
+			library, config := fakeDriver(t)
+			fakenvml.Configure(t, config, "gpus 2")
+			path, say := kernelLog(t)
+			say("the machine has started")
+			e := serve(t, []string{"FAKENVML_CONFIG=" + config}, "--nvml.library", library, "--kernel-log", path,
+				"--max-age", "1ms", "--workload-hold", "1ms", "--read-timeout", "300ms", "--web.enable-lifecycle")
+			page := func() map[string]*dto.MetricFamily { return parse(t, e.get(t, "/metrics", "Accept", "text/plain")) }
+			page()
+			fakenvml.Configure(t, config, append([]string{"gpus 2"}, hang...)...)
+			page()
+			for range 3 { // also in quick succession
+				for _, path := range []string{"/-/release", "/-/acquire"} {
+					r, err := http.Post(e.url+path, "", nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := r.Body.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			say("NVRM: Xid (PCI:0000:1a:00): 119, pid=7, name=x")
+			fakenvml.Configure(t, config, "gpus 2")
+			deadline := time.Now().Add(10 * time.Second)
+			for {
+				if n, _ := series(page(), "gpu_xid_errors_total", "gpu_index=0", "gpu_xid=119"); n == 1 {
+					return
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("an XID that the kernel logs after release and acquire is never counted")
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
 	}
 }
 

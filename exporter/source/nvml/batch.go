@@ -65,9 +65,17 @@ func (b *batch[T]) add(table []field[T], driver, target int, scope uint32, of fu
 }
 
 // forget asks again for what was refused.
-func (b *batch[T]) forget() {
+func (b *batch[T]) forget() { b.each((*answer).forget) }
+
+// retry asks again for what used to succeed.
+func (b *batch[T]) retry() { b.each((*answer).retry) }
+
+// forgetMode forgets what the device supports.
+func (b *batch[T]) forgetMode() { b.each(func(a *answer) { *a = answer{} }) }
+
+func (b *batch[T]) each(f func(*answer)) {
 	for i := range b.asked {
-		b.asked[i].answer = answer{}
+		f(&b.asked[i].answer)
 	}
 	b.stale = true
 }

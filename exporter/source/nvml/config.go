@@ -17,6 +17,7 @@ type Config struct {
 	Proc      string                  // the host's /proc, for the names of processes; empty: /proc
 	KernelLog string                  // /dev/kmsg, or a file with its records, for XIDs; empty: it is not read
 	State     store.Store             // where the next run finds how far the kernel's log was read
+	Hold      time.Duration           // an XID code is 0 for so long from the first reading that has it; 0: one reading
 	Processes int                     // the most processes told of one device; 0: 32
 	Owners    bool                    // the processes are read in any case: somebody wants to know whose work they do
 	// OnBus says how many of NVIDIA's devices are on the PCI bus, so that one that was put in, or is
@@ -42,18 +43,17 @@ func New(cfg Config) source.Source {
 	if cfg.On == nil {
 		cfg.On = func(*metric.Desc) bool { return true }
 	}
-	if cfg.Proc == "" {
-		cfg.Proc = "/proc"
-	}
 	if cfg.Processes == 0 {
 		cfg.Processes = mostProcesses
 	}
 	if cfg.now == nil {
 		cfg.now = time.Now
 	}
+	opener, follow := build(cfg)
 	return source.Source{
 		Name: "nvml",
 		Doc:  "NVIDIA devices, through the driver's libnvidia-ml",
-		Open: opener(cfg),
+		Open: opener,
+		Run:  follow,
 	}
 }

@@ -56,15 +56,15 @@ func fabric(p *pass, out *telemetry.Fabric) {
 	if why == nil && f.State == nvml.GPU_FABRIC_STATE_NOT_SUPPORTED {
 		why = metric.Unsupported
 	}
+	joined := why == nil && f.State == nvml.GPU_FABRIC_STATE_COMPLETED
+	if why == nil && !joined { // status, mask and summary are valid once the device has joined
+		why = metric.NoData
+	}
 	for i, shift := range faultShifts {
 		faulty(&out.Fault[i], why, f.HealthMask>>shift, i == int(telemetry.FabricFaultIncorrectConfiguration))
 	}
 	faulty(&out.PartitionAssigned, why, f.HealthMask>>nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_PARTITION_ASSIGNED, false)
 	health(&out.Health, why, f.HealthSummary)
-	joined := why == nil && f.State == nvml.GPU_FABRIC_STATE_COMPLETED
-	if why == nil && !joined { // the probe's status says something at its end alone
-		why = metric.NoData
-	}
 	keepState(&out.Error, why, nvml.Return(f.Status) != nvml.SUCCESS)
 	if joined {
 		out.Info = p.h.joined(f.ClusterUuid, f.CliqueId)

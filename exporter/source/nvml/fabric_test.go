@@ -102,7 +102,9 @@ func TestFabricStates(t *testing.T) {
 			want(t, "health where there is no fabric", x.Health[telemetry.FabricHealthHealthy], metric.Unsupported)
 			want(t, "error where there is no fabric", x.Error, metric.Unsupported)
 		case nvml.GPU_FABRIC_STATE_NOT_STARTED, nvml.GPU_FABRIC_STATE_IN_PROGRESS:
-			want(t, "fault while joining", degraded, 0.)
+			want(t, "fault while joining", degraded, metric.NoData)
+			want(t, "health while joining", x.Health[telemetry.FabricHealthHealthy], metric.NoData)
+			want(t, "partition while joining", x.PartitionAssigned, metric.NoData)
 			want(t, "error while joining", x.Error, metric.NoData)
 		case nvml.GPU_FABRIC_STATE_COMPLETED:
 			want(t, "error of a join that failed", x.Error, 1.)

@@ -207,6 +207,7 @@ type fakeLibrary struct {
 	gpm     func(*nvml.GpmMetricsGetType) nvml.Return
 	samples atomic.Int64 // alive
 
+	eventSet     func() (nvml.EventSet, nvml.Return)               // nil: one that delivers events
 	alloc        func() (nvml.GpmSample, nvml.Return)              // nil: there is memory
 	confidential func() (nvml.ConfComputeSystemState, nvml.Return) // nil: it is off
 }
@@ -282,6 +283,9 @@ func (l *fakeLibrary) DeviceGetHandleByIndex(i int) (device, nvml.Return) {
 }
 
 func (l *fakeLibrary) EventSetCreate() (nvml.EventSet, nvml.Return) {
+	if l.eventSet != nil {
+		return l.eventSet()
+	}
 	return &mock.EventSet{
 		WaitFunc: func(uint32) (nvml.EventData, nvml.Return) {
 			select {

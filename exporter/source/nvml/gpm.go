@@ -71,11 +71,13 @@ func (g *profiler) sample(p *pass) {
 		g.lose(metric.NoData)
 		return
 	}
-	support, why := call(p, askGPM, 0, p.dev.GpmSupportV1)
-	if why == nil && support.IsSupportedDevice == 0 {
-		p.h.answers.of[askGPM][0].off = true
-		why = metric.Unsupported
-	}
+	_, why := call(p, askGPM, 0, func() (struct{}, nvml.Return) {
+		support, ret := p.dev.GpmSupportV1()
+		if ret == nvml.SUCCESS && support.IsSupportedDevice == 0 {
+			ret = nvml.ERROR_NOT_SUPPORTED
+		}
+		return struct{}{}, ret
+	})
 	if why != nil {
 		g.lose(why)
 		return

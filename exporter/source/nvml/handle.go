@@ -27,8 +27,14 @@ type handle struct {
 	settled *given // what the rest was made for
 	answers answers
 	forgot  time.Time // when the refusals were last forgotten
-	mig     int       // mode at the last read; -1: not known
-	reasons uint64    // the throttle bits the device can have
+
+	// Calls that used to succeed and are refused now.
+	lapsed     int           // how many
+	retryAt    time.Time     // when they are made again; zero: none is off
+	retryPause time.Duration // from the next refusal to that
+
+	mig     int    // mode at the last read; -1: not known
+	reasons uint64 // the throttle bits the device can have
 	fields  batch[telemetry.Device]
 	links   links
 	fans    fans
@@ -48,7 +54,7 @@ type handle struct {
 // given is a device as the driver hands it out.
 type given struct {
 	dev      device
-	watched  bool // its XIDs reach the listener
+	watched  *atomic.Bool // the driver reports its XIDs
 	platform []metric.Keyed
 	firmware []metric.Keyed
 }
@@ -63,10 +69,6 @@ type history struct {
 	xids   *xids
 }
 
-// forgetEvery is after how long what a device refused is asked again: a refusal may have been of a
-// moment, such as that of a reset.
-const forgetEvery = 10 * time.Minute
-
 // Identity never changes.
 func (h *handle) Identity() *telemetry.Identity { return &h.identity }
 
@@ -74,7 +76,7 @@ func (h *handle) Identity() *telemetry.Identity { return &h.identity }
 // package, or numbered fields alone. A device that is lost still has the XIDs that tell why.
 func (h *handle) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
 	g := h.given.Load()
-	h.history.xids.read(g != nil && g.watched, &out.XID)
+	h.history.xids.read(g != nil && g.watched.Load(), &out.XID)
 	h.reader.gate.enter()
 	defer h.reader.gate.leave()
 	if g = h.given.Load(); g == nil {
@@ -128,6 +130,7 @@ func (h *handle) settle(p *pass, g *given) {
 		if now.Sub(h.forgot) > forgetEvery {
 			h.forget(now)
 		}
+		h.retryRefused(now)
 		return
 	}
 	r := h.reader
@@ -139,19 +142,7 @@ func (h *handle) settle(p *pass, g *given) {
 	h.fields = newBatch[telemetry.Device](uptime)
 	h.fields.add(r.chosen.device, r.major, 0, 0, func(*field[telemetry.Device]) bool { return true })
 	h.links.begin(p)
-	h.forget(now)
-}
-
-// forget asks again for everything that was refused.
-func (h *handle) forget(now time.Time) {
-	h.forgot = now
-	h.answers.forget()
-	h.fields.forget()
-	h.links.forget()
-	h.fixed = fixed{}
-	if h.reader.chosen.groups["throttle"] {
-		h.reasons = supportedReasons(h.settled.dev, h.reader.lib)
-	}
+	h.forgetMode(now)
 }
 
 // modes reads whether MIG is on, by which everything else goes: what the device can answer changes with it.
@@ -170,7 +161,7 @@ func (h *handle) modes(p *pass) {
 	if why == nil && m.current != h.mig {
 		if h.mig >= 0 {
 			h.log.Info("MIG mode changed", "on", m.current == 1)
-			h.forget(h.reader.now())
+			h.forgetMode(h.reader.now())
 		}
 		h.mig = m.current
 	}

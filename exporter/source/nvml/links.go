@@ -5,6 +5,7 @@ package nvml
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -145,11 +146,22 @@ func (x *link) ask(p *pass, up bool) {
 	x.wasUp, x.info = true, nil
 	a := telemetry.LinksInfoAttributes{LinkRemoteType: remoteTypes[sort]}
 	if pci, ret := p.dev.GetNvLinkRemotePciInfo(x.id); ret == nvml.SUCCESS {
-		a.LinkRemoteAddress = telemetry.NormalizePCI(printable(text(pci.BusId[:])))
+		a.LinkRemoteAddress = remoteAddress(printable(text(pci.BusId[:])))
 	}
 	if labels := a.Labels(); labels != nil {
 		x.info = info(labels)
 	}
+}
+
+// remoteAddress returns the normalized PCI address of the other end of a link, empty when there is none:
+// the driver reports ffffffff:ff:ff.0 for an NVSwitch that is not on this machine's bus. No PCI device
+// has the number ff; the highest is 1f.
+func remoteAddress(id string) string {
+	address := telemetry.NormalizePCI(id)
+	if strings.Contains(address, ":ff:ff.") {
+		return ""
+	}
+	return address
 }
 
 // pcie reads what is no field of the link to the host. A device that answers is reached by it.

@@ -5,7 +5,10 @@ package nvml
 import (
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -95,47 +98,168 @@ func TestXIDs(t *testing.T) {
 	}
 }
 
-// A lost device makes every wait fail. The others are listened to again without it.
-func TestListenerRenews(t *testing.T) {
-	a, b := answering("GPU-a"), answering("GPU-b")
-	l := newFakeLibrary(a, b)
-	events := newListener(t, l)
+// A lost device makes every wait fail. The others are registered with a new set without it.
+func TestListener_FailedWaitLeavesOutTheLostDevice(t *testing.T) {
+	lost, healthy := answering("GPU-lost"), answering("GPU-healthy")
+	refuse(lost, 2)
+	l := newFakeLibrary(lost, healthy)
+	var first atomic.Bool
+	freed := make(chan struct{})
+	l.eventSet = func() (nvml.EventSet, nvml.Return) {
+		if first.CompareAndSwap(false, true) {
+			return &mock.EventSet{
+				WaitFunc: func(uint32) (nvml.EventData, nvml.Return) { return nvml.EventData{}, nvml.ERROR_GPU_IS_LOST },
+				FreeFunc: func() nvml.Return { close(freed); return nvml.SUCCESS },
+			}, nvml.SUCCESS
+		}
+		return (&fakeLibrary{events: l.events}).EventSetCreate()
+	}
 	book := newArchive().xids
-	old := &mock.EventSet{FreeFunc: func() nvml.Return { return nvml.SUCCESS }}
-	events.watched = map[nvml.Device]*xids{a.Raw(): book.device("GPU-a"), b.Raw(): book.device("GPU-b")}
-	a.RegisterEventsFunc = func(uint64, nvml.EventSet) nvml.Return { return nvml.ERROR_GPU_IS_LOST }
-	next := events.renew(old)
-	if next == nvml.EventSet(old) || len(old.FreeCalls()) != 1 || events.set != next {
-		t.Error("the set was not replaced and freed")
+	events := listen(l, newArchive().log)
+	defer closing(t, events)
+	events.watch([]watch{watching(lost, book, "GPU-lost"), watching(healthy, book, "GPU-healthy")})
+	<-freed // after the first pause
+	l.events <- nvml.EventData{Device: healthy.Raw(), EventType: xidEvents, EventData: 79}
+	eventually(t, "the healthy device's XID", func() bool { return countOf(book.device("GPU-healthy"), 79) == 1 })
+}
+
+// Where no device can be registered any more, the old set stays.
+func TestListener_KeepsTheSetWhenNoDeviceRegisters(t *testing.T) {
+	d := answering("GPU-0")
+	l := newFakeLibrary(d)
+	sets := make(chan *mock.EventSet, 8)
+	fails := atomic.Bool{}
+	fails.Store(true)
+	l.eventSet = func() (nvml.EventSet, nvml.Return) {
+		s := &mock.EventSet{FreeFunc: func() nvml.Return { return nvml.SUCCESS }}
+		s.WaitFunc = func(uint32) (nvml.EventData, nvml.Return) {
+			if fails.Load() {
+				return nvml.EventData{}, nvml.ERROR_UNKNOWN
+			}
+			return nvml.EventData{Device: d.Raw(), EventType: xidEvents, EventData: 48}, nvml.SUCCESS
+		}
+		sets <- s
+		return s, nvml.SUCCESS
 	}
-	b.RegisterEventsFunc = a.RegisterEventsFunc
-	if events.renew(next) != next || events.set != next {
-		t.Error("the set was replaced by an empty one")
+	refuse(d, 2)
+	book := newArchive().xids
+	events := listen(l, newArchive().log)
+	defer closing(t, events)
+	events.watch([]watch{watching(d, book, "GPU-0")})
+	first, second := <-sets, <-sets
+	eventually(t, "the second set is freed", func() bool { return len(second.FreeCalls()) == 1 })
+	if len(first.FreeCalls()) != 0 {
+		t.Error("the set that waits was freed")
+	}
+	fails.Store(false)
+	eventually(t, "XIDs of the old set", func() bool { return countOf(book.device("GPU-0"), 48) > 0 })
+}
+
+// refuse lets a device be registered with an event set that many times less one, and no more.
+func refuse(d *fakeDevice, from int32) {
+	var calls atomic.Int32
+	d.RegisterEventsFunc = func(uint64, nvml.EventSet) nvml.Return {
+		if calls.Add(1) >= from {
+			return nvml.ERROR_GPU_IS_LOST
+		}
+		return nvml.SUCCESS
 	}
 }
 
-func newListener(t *testing.T, l library) *listener {
-	t.Helper()
-	return listen(l, newArchive().log)
+func watching(d *fakeDevice, book *xidBook, uuid string) watch {
+	return watch{d, book.device(uuid), new(atomic.Bool)}
 }
 
-// Closing does not wait for ever for a driver that does not come back.
-func TestListenerHangs(t *testing.T) {
-	waiting, hang := make(chan struct{}), make(chan struct{})
-	defer close(hang)
-	l := newFakeLibrary(answering("GPU-0"))
-	events := newListener(t, l)
-	events.giveUp = 10 * time.Millisecond
-	events.set = &mock.EventSet{WaitFunc: func(uint32) (nvml.EventData, nvml.Return) {
-		close(waiting)
-		<-hang
-		return nvml.EventData{}, nvml.ERROR_TIMEOUT
-	}}
-	if !events.watch(l.devices[0], newArchive().xids.device("GPU-0")) {
-		t.Fatal("not watched")
+// countOf is how many XIDs of a code were counted, whatever a reading shows.
+func countOf(x *xids, code uint64) uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.at(code).count
+}
+
+func closing(t *testing.T, l *listener) {
+	if err := l.close(); err != nil {
+		t.Error(err)
 	}
-	<-waiting
-	if err := events.close(); !errors.Is(err, errHanging) {
-		t.Errorf("closed with %v", err)
+}
+
+// hangingSet is an event set whose wait does not return before hang is closed.
+func hangingSet(waiting, hang chan struct{}) *mock.EventSet {
+	return &mock.EventSet{
+		WaitFunc: func(uint32) (nvml.EventData, nvml.Return) {
+			close(waiting)
+			<-hang
+			return nvml.EventData{}, nvml.ERROR_TIMEOUT
+		},
+		FreeFunc: func() nvml.Return { return nvml.SUCCESS },
+	}
+}
+
+// Closing does not wait for ever for a driver that hangs, in whichever call.
+func TestListener_CloseGivesUpOnAHangingDriver(t *testing.T) {
+	for _, in := range []string{"wait", "register", "create"} {
+		t.Run(in, func(t *testing.T) {
+			inside, hang := make(chan struct{}), make(chan struct{})
+			defer close(hang)
+			d := answering("GPU-0")
+			l := newFakeLibrary(d)
+			enter := sync.OnceFunc(func() { close(inside) })
+			stop := func() { enter(); <-hang }
+			switch in {
+			case "wait":
+				l.eventSet = func() (nvml.EventSet, nvml.Return) { return hangingSet(inside, hang), nvml.SUCCESS }
+			case "register":
+				d.RegisterEventsFunc = func(uint64, nvml.EventSet) nvml.Return { stop(); return nvml.SUCCESS }
+			case "create":
+				l.eventSet = func() (nvml.EventSet, nvml.Return) { stop(); return nil, nvml.ERROR_UNKNOWN }
+			}
+			events := listen(l, newArchive().log)
+			events.giveUp = 10 * time.Millisecond
+			go events.watch([]watch{watching(d, newArchive().xids, "GPU-0")})
+			<-inside
+			events.watch([]watch{watching(d, newArchive().xids, "GPU-0")}) // another listing does not wait for it either
+			if err := events.close(); !errors.Is(err, errHanging) {
+				t.Errorf("closed with %v, want %v", err, errHanging)
+			}
+		})
+	}
+}
+
+// A driver whose wait returns at once does not make the listener spin.
+func TestListener_WaitThatReturnsAtOnceIsPaced(t *testing.T) {
+	for name, back := range map[string]struct {
+		event nvml.EventData
+		ret   nvml.Return
+		most  int // calls in ten seconds
+	}{
+		"timeout":               {nvml.EventData{}, nvml.ERROR_TIMEOUT, 10_000/waitFor + 1},
+		"event of another type": {nvml.EventData{EventType: nvml.EventTypeClock}, nvml.SUCCESS, 10_000/waitFor + 1},
+		"XID of another device": {nvml.EventData{EventType: xidEvents, EventData: 13}, nvml.SUCCESS, 10_000/waitFor + 1},
+		"XIDs without an end":   {nvml.EventData{EventType: xidEvents, EventData: 79}, nvml.SUCCESS, 10_000 + 1},
+		"failure":               {nvml.EventData{}, nvml.ERROR_UNKNOWN, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := answering("GPU-0")
+				l := newFakeLibrary(d)
+				calls := 0
+				if name == "XIDs without an end" {
+					back.event.Device = d.Raw()
+				}
+				l.eventSet = func() (nvml.EventSet, nvml.Return) {
+					return &mock.EventSet{
+						WaitFunc: func(uint32) (nvml.EventData, nvml.Return) { calls++; return back.event, back.ret },
+						FreeFunc: func() nvml.Return { return nvml.SUCCESS },
+					}, nvml.SUCCESS
+				}
+				events := listen(l, newArchive().log)
+				events.watch([]watch{watching(d, newArchive().xids, "GPU-0")})
+				time.Sleep(10 * time.Second)
+				closing(t, events)
+				if calls > back.most || calls == 0 {
+					t.Errorf("%d waits in ten seconds, want between 1 and %d", calls, back.most)
+				}
+			})
+		})
 	}
 }

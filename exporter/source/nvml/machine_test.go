@@ -132,18 +132,16 @@ func (m *machine) starts() *exporter {
 	m.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &exporter{machine: m, past: &archive{log: m.config.Logger, of: map[string]*history{}, xids: newXIDBook(m.config)}}
-	e.past.xids.start(ctx)
+	stopped := make(chan struct{})
+	go func() { e.past.xids.run(ctx); close(stopped) }()
+	e.past.xids.start()
 	e.open()
 	e.end = sync.OnceFunc(func() {
 		if e.reader != nil {
 			closed(m, e.reader)
 		}
 		cancel()
-		eventually(m.T, "the log is let go of", func() bool {
-			e.past.xids.mu.Lock()
-			defer e.past.xids.mu.Unlock()
-			return !e.past.xids.running
-		})
+		<-stopped
 	})
 	m.Cleanup(e.end)
 	return e

@@ -9,9 +9,9 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/source"
 )
 
-// opener is all there is of the source where C can not be called.
-func opener(Config) func(context.Context) (source.Reader, error) {
+// build returns the functions of the source where C cannot be called.
+func build(Config) (opener func(context.Context) (source.Reader, error), follow func(context.Context)) {
 	return func(context.Context) (source.Reader, error) {
 		return nil, fmt.Errorf("nvml: %w: NVML needs a build with cgo", source.ErrUnbuilt)
-	}
+	}, nil
 }

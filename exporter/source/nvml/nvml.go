@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -17,26 +18,29 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/source"
 )
 
-func opener(cfg Config) func(context.Context) (source.Reader, error) {
+// build returns the functions of the source: one opens the library, the other follows the kernel's log,
+// also while the library is closed.
+func build(cfg Config) (opener func(context.Context) (source.Reader, error), follow func(context.Context)) {
 	past := &archive{log: cfg.Logger, of: map[string]*history{}, xids: newXIDBook(cfg)}
 	chosen := choose(cfg.On)
 	if cfg.Owners {
 		chosen.groups["processes"] = true
 	}
-	return func(ctx context.Context) (source.Reader, error) {
+	opener = func(context.Context) (source.Reader, error) {
 		lib, err := find(cfg.Library)
 		var r *reader
 		if err == nil {
 			r, err = open(lib, cfg, past, chosen)
 		}
 		if chosen.groups["xid"] && !errors.Is(err, source.ErrAbsent) { // a driver that fails may say why in the log
-			past.xids.start(ctx)
+			past.xids.start()
 		}
 		if err != nil {
 			return nil, err
 		}
 		return r, nil
 	}
+	return opener, past.xids.run
 }
 
 // archive keeps the histories of all devices the source has met, by UUID.
@@ -90,6 +94,7 @@ type reader struct {
 	events *listener
 
 	handles     []*handle // all ever listed, in the order they were met
+	unwatched   []watch   // handed out since the last listing, and not yet known to the listener
 	said        map[int]string
 	again       retry // of initialising
 	initialised bool
@@ -185,6 +190,10 @@ func (r *reader) Devices(context.Context) ([]source.Device, error) {
 		}
 		listed[h] = true
 	}
+	if r.events != nil {
+		r.events.watch(r.unwatched)
+		r.unwatched = nil
+	}
 	for _, h := range r.handles {
 		if !listed[h] && len(faults) == 0 { // the driver no longer knows it; else it may be the one at fault
 			h.given.Store(nil)
@@ -240,7 +249,7 @@ func (r *reader) give(h *handle, dev device) {
 			other.given.Store(nil)
 		}
 	}
-	g := &given{dev: dev}
+	g := &given{dev: dev, watched: new(atomic.Bool)}
 	r.past.xids.place(h.identity.UUID, h.identity.PCI)
 	if r.chosen.metrics["gpu.platform.info"] {
 		g.platform = r.platform(dev, h.identity.Minor)
@@ -248,7 +257,9 @@ func (r *reader) give(h *handle, dev device) {
 	if r.chosen.metrics["gpu.firmware.info"] {
 		g.firmware = r.firmware(dev)
 	}
-	g.watched = r.events != nil && r.events.watch(dev, h.history.xids)
+	if r.events != nil {
+		r.unwatched = append(r.unwatched, watch{dev, h.history.xids, g.watched})
+	}
 	h.given.Store(g)
 	h.lost.Store(false) // until a look at it says otherwise
 }

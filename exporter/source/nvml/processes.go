@@ -57,9 +57,9 @@ func (x *processes) read(p *pass, out *telemetry.Device) {
 		answered = true
 		for _, one := range all { // a process may be in several lists
 			listed[one.Pid] = true
-			x := spot{one.Pid, one.GpuInstanceId, one.ComputeInstanceId}
-			if n, twice := at[x]; !twice || n == math.MaxUint64 || one.UsedGpuMemory != math.MaxUint64 && one.UsedGpuMemory > n {
-				at[x] = one.UsedGpuMemory
+			where := spot{one.Pid, one.GpuInstanceId, one.ComputeInstanceId}
+			if n, twice := at[where]; !twice || n == math.MaxUint64 || one.UsedGpuMemory != math.MaxUint64 && one.UsedGpuMemory > n {
+				at[where] = one.UsedGpuMemory
 			}
 		}
 	}

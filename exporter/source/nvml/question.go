@@ -158,21 +158,6 @@ func has(lib library, names string) bool {
 // what was corrected and twice for what is kept.
 const variants = 32
 
-// answer is how often a device has refused a question.
-type answer struct {
-	refusals uint8 // invalid arguments in a row
-	off      bool  // it can not answer: not asked again before forget
-}
-
-// answers are those of one device.
-type answers struct {
-	absent *[questions]bool
-	of     [questions][variants]answer
-}
-
-// forget asks everything again that was refused. What a device can answer changes with its modes.
-func (a *answers) forget() { a.of = [questions][variants]answer{} }
-
 // call asks a question in one of its variants, unless the device can not answer it, and returns
 // the reason there is no answer.
 func call[T any](p *pass, q question, variant int, ask func() (T, nvml.Return)) (T, *metric.Reason) {

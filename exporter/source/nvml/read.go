@@ -33,30 +33,6 @@ func put[N number](v *metric.Value, why *metric.Reason, unit string, scale float
 	}
 }
 
-// patience is after how many refusals of its argument a question counts as one the device can not
-// answer: some drivers refuse that way what their generation does not have.
-const patience = 3
-
-// why is the reason a return code gives for there being no answer, nil when there is one. What the
-// device can not answer is not asked again.
-func (p *pass) why(a *answer, ret nvml.Return) *metric.Reason {
-	if ret != nvml.ERROR_INVALID_ARGUMENT {
-		a.refusals = 0
-	} else if a.refusals++; a.refusals >= patience {
-		a.off = true
-		return metric.Unsupported
-	}
-	why, whole := reason(ret)
-	if whole {
-		p.down = why
-	}
-	a.off = why == metric.Unsupported
-	if why == metric.Denied {
-		p.h.deny()
-	}
-	return why
-}
-
 // reason turns a return code into the reason there is no number, nil for success, and says
 // whether it is the whole device that can not be read. The codes are those of nvmlReturn_t.
 func reason(ret nvml.Return) (why *metric.Reason, whole bool) {

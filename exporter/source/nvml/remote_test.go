@@ -42,6 +42,8 @@ func TestRemoteEnds(t *testing.T) {
 		{"down", 0, nvml.SUCCESS, "00000000:C2:00.0", `gpu_link_remote_type="switch",gpu_link_remote_address="0000:c1:00.0"`, 2},
 		{"up at another", 1, nvml.SUCCESS, "00000000:C2:00.0", `gpu_link_remote_type="switch",gpu_link_remote_address="0000:c2:00.0"`, 3},
 		{"still up", 1, nvml.SUCCESS, "00000000:C2:00.0", `gpu_link_remote_type="switch",gpu_link_remote_address="0000:c2:00.0"`, 3},
+		{"down again", 0, nvml.SUCCESS, "FFFFFFFF:FF:FF.0", `gpu_link_remote_type="switch",gpu_link_remote_address="0000:c2:00.0"`, 3},
+		{"up at a switch that is not on this bus", 1, nvml.SUCCESS, "FFFFFFFF:FF:FF.0", `gpu_link_remote_type="switch"`, 4},
 	} {
 		ret, bus = s.ret, s.bus
 		d.fields(map[uint32]nvml.FieldValue{91: valued(u32, 1), 165: valued(u32, s.up)})

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
-	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
@@ -273,18 +272,14 @@ func TestRenewalFails(t *testing.T) {
 func TestRenewalLeavesLibraryOpen(t *testing.T) {
 	lost := true
 	l := newFakeLibrary(losing("GPU-0", &lost))
+	waiting, hang := make(chan struct{}), make(chan struct{})
+	defer close(hang)
+	l.eventSet = func() (nvml.EventSet, nvml.Return) { return hangingSet(waiting, hang), nvml.SUCCESS }
 	r, err := open(l, config(), newArchive(), everything())
 	if err != nil {
 		t.Fatal(err)
 	}
-	waiting, hang := make(chan struct{}), make(chan struct{})
-	defer close(hang)
 	r.events.giveUp = 10 * time.Millisecond
-	r.events.set = &mock.EventSet{WaitFunc: func(uint32) (nvml.EventData, nvml.Return) {
-		close(waiting)
-		<-hang
-		return nvml.EventData{}, nvml.ERROR_TIMEOUT
-	}}
 	n := &node{TB: t, reader: r}
 	h := n.list()[0]
 	<-waiting

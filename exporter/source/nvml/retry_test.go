@@ -19,6 +19,7 @@ func TestRetryInterval(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer closed(t, r)
 			r.again.missing = true
 			for i, step := range []struct {
 				after time.Duration

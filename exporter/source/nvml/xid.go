@@ -40,9 +40,10 @@ type xids struct {
 	codes     []xidCode // rising
 	asked     [len(telemetry.XID{}.Events)]uint64
 
-	// What Read tells. It is made anew when it changes, and never changed: snapshots hold it.
+	// What read returns. It is replaced when it changes, and never changed: snapshots hold it.
 	stale  bool
-	told   bool // before, when the actions were 0
+	shown  time.Time // first reading, in which the actions were 0; zero: there was none
+	due    time.Time // when a count that is held at 0 is to be shown; zero: none is held
 	answer telemetry.XID
 }
 
@@ -52,7 +53,7 @@ type xidCode struct {
 	labels   *metric.Labels
 	count    uint64
 	last     time.Time
-	told     bool           // before, as 0
+	shown    time.Time      // first reading that had the code, as 0; zero: there was none
 	unpaired [2][]time.Time // rising, by teller: what the other has not told of
 }
 
@@ -171,23 +172,38 @@ func (x *xids) adopt(stranger *xids) (any bool) {
 	return any
 }
 
-// read puts the counts into a reading, empty and not nil, when the driver or the log tells of the
-// device's XIDs. What is new is 0 the first time, so that increase() sees the step: the actions in
-// the first reading of the device, a code in its own.
-func (x *xids) read(driverTells bool, out *telemetry.XID) {
-	if !driverTells && !x.book.reading.Load() {
+// read puts the counts into a reading, as empty lists and not nil when the driver or the log reports the
+// device's XIDs and there were none. A count is 0 for the book's hold from the first reading that has it,
+// so that increase() sees the step at every scraper: the actions from the device's first reading, a code
+// from its own.
+func (x *xids) read(fromDriver bool, out *telemetry.XID) {
+	if !fromDriver && !x.book.reading.Load() {
 		return
 	}
+	now := x.book.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.stale {
-		x.renew()
+	if x.stale || !x.due.IsZero() && !now.Before(x.due) {
+		x.renew(now)
 	}
 	*out = x.answer
 }
 
-func (x *xids) renew() {
-	x.stale = false
+// held reports whether a count first shown then is still 0, and notes when that ends.
+func (x *xids) held(shown *time.Time, now time.Time) bool {
+	if shown.IsZero() {
+		*shown = now
+	} else if now.Sub(*shown) >= x.book.hold {
+		return false
+	}
+	if end := shown.Add(x.book.hold); x.due.IsZero() || end.Before(x.due) {
+		x.due = end
+	}
+	return true
+}
+
+func (x *xids) renew(now time.Time) {
+	x.stale, x.due = false, time.Time{}
 	a := telemetry.XID{Errors: []metric.Keyed{}, LastSeenTimestamp: []metric.Keyed{}}
 	for i := range x.codes {
 		c := &x.codes[i]
@@ -196,20 +212,18 @@ func (x *xids) renew() {
 		}
 		count, last := metric.Keyed{Labels: c.labels}, metric.Keyed{Labels: c.labels}
 		last.Value.Set(float64(c.last.UnixMilli()) / 1000)
-		if c.told {
+		count.Value.Set(0)
+		if !x.held(&c.shown, now) {
 			count.Value.Set(float64(c.count))
-		} else {
-			count.Value.Set(0)
-			c.told, x.stale = true, true
 		}
 		a.Errors, a.LastSeenTimestamp = append(a.Errors, count), append(a.LastSeenTimestamp, last)
 	}
+	held := x.held(&x.shown, now)
 	for i := range a.Events {
-		if x.told {
+		a.Events[i].Set(0)
+		if !held {
 			a.Events[i].Set(float64(x.asked[i]))
-		} else {
-			a.Events[i].Set(0)
 		}
 	}
-	x.told, x.answer = true, a
+	x.answer = a
 }

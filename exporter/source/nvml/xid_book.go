@@ -33,7 +33,11 @@ type xidBook struct {
 	log   *slog.Logger
 	from  kernellog.Config // the path is empty: no log is read
 	store store.Store
+	hold  time.Duration // a count is 0 for so long from the first reading that has it
+	now   func() time.Time
 	dirty chan struct{} // what is to be kept has changed
+
+	opened chan *kernellog.Log // from start to run; nil: the log could not be opened yet
 
 	reading atomic.Bool // the log
 	saving  sync.Mutex  // over one save at a time, and what follows
@@ -44,8 +48,7 @@ type xidBook struct {
 	at        map[string]*xids // by PCI address
 	strangers int              // of those at an address, how many are of no device we know
 	crowded   bool             // it was said that there are too many
-	loaded    bool
-	running   bool   // reading, or trying to
+	started   bool
 	unread    string // why the log can not be read
 	cursor    kernellog.Cursor
 	missed    kernellog.Faults
@@ -64,8 +67,11 @@ type toldXID struct {
 }
 
 func newXIDBook(cfg Config) *xidBook {
+	if cfg.now == nil {
+		cfg.now = time.Now
+	}
 	return &xidBook{
-		log: cfg.Logger, store: cfg.State, dirty: make(chan struct{}, 1),
+		log: cfg.Logger, store: cfg.State, hold: cfg.Hold, now: cfg.now, dirty: make(chan struct{}, 1), opened: make(chan *kernellog.Log, 1),
 		from: kernellog.Config{Path: cfg.KernelLog, Proc: cfg.Proc, History: cfg.State.Keeps()},
 		of:   map[string]*xids{}, at: map[string]*xids{},
 	}
@@ -160,31 +166,33 @@ func (b *xidBook) heard(events []kernellog.Event, c kernellog.Cursor, f kernello
 	b.missed = f
 }
 
-// start reads the log until the context ends, unless it is being read.
-func (b *xidBook) start(ctx context.Context) {
+// start opens the log for run, once in the life of the source, so that the first reading already knows
+// that the log is read. It must not be called before the driver is known to be there: a machine without one
+// has nothing to say of its devices.
+func (b *xidBook) start() {
 	b.mu.Lock()
-	first := !b.loaded
-	again := b.running || b.from.Path == ""
-	if !again {
-		b.loaded, b.running = true, true
-	}
+	again := b.started || b.from.Path == ""
+	b.started = true
 	b.mu.Unlock()
 	if again {
 		return
 	}
-	if first {
-		b.load()
+	b.load()
+	b.opened <- b.open()
+}
+
+// run reads the log from start until the context ends, also while the devices are released.
+func (b *xidBook) run(ctx context.Context) {
+	var first *kernellog.Log
+	select {
+	case first = <-b.opened:
+	case <-ctx.Done():
+		return
 	}
-	l := b.open() // now, so that the first reading already knows that it is read
 	var both sync.WaitGroup
-	both.Go(func() { b.keepReading(ctx, l) })
+	both.Go(func() { b.keepReading(ctx, first) })
 	both.Go(func() { b.keepSaving(ctx) })
-	go func() {
-		both.Wait()
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.running = false
-	}()
+	both.Wait()
 }
 
 // keepReading reads, and tries again when that fails.

@@ -177,6 +177,60 @@ func TestXIDsAreBornAsZero(t *testing.T) {
 	}
 }
 
+// Every scraper sees the step from 0, whoever else reads in between: two Prometheus servers, the landing
+// page, the attributor.
+func TestXID_IsZeroForTheHoldWhoeverReads(t *testing.T) {
+	const interval, hold = 15 * time.Second, 30 * time.Second
+	now := noon
+	book := newXIDBook(Config{Logger: slog.New(slog.DiscardHandler), Hold: hold, now: func() time.Time { return now }})
+	x := book.device("GPU-0")
+	read := func() string {
+		var out telemetry.XID
+		x.read(true, &out)
+		return brief(out)
+	}
+	first := map[string]string{}
+	for tick := range 12 {
+		if tick == 5 {
+			x.add(79, now)
+		}
+		for range 3 { // other readers
+			read()
+		}
+		scraper := []string{"A", "B"}[tick%2] // each scrapes once an interval, half an interval apart
+		if got := read(); strings.Contains(got, "79") && first[scraper] == "" {
+			first[scraper] = got
+		}
+		now = now.Add(interval / 2)
+	}
+	for _, scraper := range []string{"A", "B"} {
+		if first[scraper] != "79×0 reboot×1" {
+			t.Errorf("scraper %s: the first sample of the code is %q, so increase() is 0", scraper, first[scraper])
+		}
+	}
+	if got := read(); got != "79×1 reboot×1" {
+		t.Errorf("after the hold: %s", got)
+	}
+}
+
+// Actions start at 0 and stay there for the hold, though XIDs came before the first reading.
+func TestXID_ActionsAreZeroForTheHold(t *testing.T) {
+	now := noon
+	x := newXIDBook(Config{Logger: slog.New(slog.DiscardHandler), Hold: 30 * time.Second, now: func() time.Time { return now }}).device("GPU-0")
+	x.heard(79, noon, "")
+	for _, step := range []struct {
+		after time.Duration
+		want  string
+	}{{0, "79×0"}, {10 * time.Second, "79×0"}, {19 * time.Second, "79×0"}, {time.Second, "79×1 reboot×1"}} {
+		now = now.Add(step.after)
+		var out telemetry.XID
+		x.read(true, &out)
+		if got := brief(out); got != step.want {
+			t.Errorf("after %v: %s, want %s", now.Sub(noon), got, step.want)
+		}
+	}
+}
+
 // An XID an earlier run has counted is no code of this one.
 func TestExpectedIsNotTold(t *testing.T) {
 	x := newBook().device("GPU-0")
