@@ -1,4 +1,5 @@
-// Package fieldtable emits the table of numbered driver fields that exporter/source/nvml reads.
+// Package fieldtable emits the tables that sources read by: the numbered fields of NVIDIA's driver,
+// and the files of each source that reads files.
 package fieldtable
 
 import (
@@ -13,12 +14,21 @@ import (
 
 const path = "exporter/source/nvml/zz_fields.go"
 
-// Emitter writes the table of source nvml.
+// Emitter writes the tables of all sources.
 var Emitter = emit.Emitter{
 	Name: "fieldtable",
-	Doc:  "the driver's numbered fields, for the source that reads them",
-	Owns: []string{path},
-	Run:  tableOf("nvml"),
+	Doc:  "the driver's numbered fields and the files, for the sources that read them",
+	Owns: []string{path, "exporter/source/*/zz_table.go"},
+	Run:  run,
+}
+
+func run(m *resolve.Model) ([]emit.File, error) {
+	fields, err := tableOf("nvml")(m)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := files(m)
+	return append(fields, tables...), err
 }
 
 //go:embed fieldtable.go.tmpl
