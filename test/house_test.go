@@ -37,6 +37,7 @@ var rules = []rule{
 	{"global state", checkState},
 	{"sources tested", checkSourcesTested},
 	{"sources listed", checkSourcesListed},
+	{"scales", checkScales},
 	{"labels", checkLabels},
 	{"machine paths", checkMachinePaths},
 	{"makefile", checkMakefile},

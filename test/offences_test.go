@@ -103,6 +103,10 @@ var offences = []struct {
 	{"sources listed", in("spec/metrics/x.yaml", "metrics: [{name: x.y, sources: {new: {}, sim: {}, feed: {}}}]", "exporter/source/all/x.go", lists("new")), ""},
 	{"sources listed", in("spec/metrics/x.yaml", "metrics: {"), "spec/metrics/x.yaml"},
 
+	{"scales", in("exporter/source/new/zz_scales.go", "package new; const scaleX = 1e3", "exporter/source/new/x.go", "package new; const kilo = 1e3"), "scaleX of zz_scales.go is not used"},
+	{"scales", in("exporter/source/new/zz_scales.go", "package new; const scaleX = 1e3", "exporter/source/new/x_test.go", "package new; var _ = scaleX"), "scaleX of zz_scales.go is not used"},
+	{"scales", in("exporter/source/new/zz_scales.go", "package new; const scaleX = 1e3", "exporter/source/new/x.go", "package new; var _ = scaleX"), ""},
+
 	{"labels", in("spec/scopes.yaml", "scopes: [{name: device, attributes: [a, b, c, d]}]",
 		"spec/metrics/x.yaml", "scopes: [device]\nmetrics: [{name: x.y, attributes: [a, b, c, d, e, f, g, h, i, j, k]}]"), "x.y has 15 labels"},
 	{"labels", in("spec/scopes.yaml", "scopes: [{name: device, attributes: [a, b, c, d]}]",

@@ -2,6 +2,7 @@ package test
 
 import (
 	"fmt"
+	"go/ast"
 	"path"
 	"slices"
 	"strings"
@@ -84,4 +85,37 @@ func namedSources(t *tree) (named map[string]string, offences []string) {
 		}
 	}
 	return named, offences
+}
+
+// checkScales wants each factor of the spec used by the code of its source, which then has no other.
+func checkScales(t *tree) []string {
+	type constant struct{ dir, name string }
+	declared, used := map[constant]bool{}, map[constant]bool{}
+	for _, f := range t.code {
+		if f.test || !within(f.dir, "exporter/source") {
+			continue
+		}
+		factors := path.Base(f.path) == "zz_scales.go"
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			switch x := n.(type) {
+			case *ast.ValueSpec:
+				if factors {
+					for _, name := range x.Names {
+						declared[constant{f.dir, name.Name}] = true
+					}
+				}
+			case *ast.Ident:
+				used[constant{f.dir, x.Name}] = used[constant{f.dir, x.Name}] || !factors
+			}
+			return true
+		})
+	}
+	var out []string
+	for c := range declared {
+		if !used[c] {
+			out = append(out, fmt.Sprintf("%s: %s of zz_scales.go is not used: the code scales by another factor than the spec, or does not read the metric", c.dir, c.name))
+		}
+	}
+	slices.Sort(out)
+	return out
 }

@@ -5,6 +5,7 @@ package fieldtable
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"text/template"
 
 	"github.com/gpumeter/gpumeter/gen/emit"
@@ -14,11 +15,11 @@ import (
 
 const path = "exporter/source/nvml/zz_fields.go"
 
-// Emitter writes the tables of all sources.
+// Emitter writes the tables and the scales of all sources.
 var Emitter = emit.Emitter{
 	Name: "fieldtable",
-	Doc:  "the driver's numbered fields and the files, for the sources that read them",
-	Owns: []string{path, "exporter/source/*/zz_table.go"},
+	Doc:  "the driver's numbered fields, the files and the scales of calls, for the sources that read them",
+	Owns: []string{path, "exporter/source/*/zz_table.go", "exporter/source/*/zz_scales.go"},
 	Run:  run,
 }
 
@@ -28,7 +29,11 @@ func run(m *resolve.Model) ([]emit.File, error) {
 		return nil, err
 	}
 	tables, err := files(m)
-	return append(fields, tables...), err
+	if err != nil {
+		return nil, err
+	}
+	factors, err := scales(m)
+	return slices.Concat(fields, tables, factors), err
 }
 
 //go:embed fieldtable.go.tmpl

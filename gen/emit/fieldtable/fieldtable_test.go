@@ -22,6 +22,13 @@ func TestFilesGolden(t *testing.T) {
 	gentest.Golden(t, e, "testdata/files.txtar")
 }
 
+// The sample's driver has calls with a scale; a scale beside numbered fields is not of a call.
+func TestScalesGolden(t *testing.T) {
+	e := Emitter
+	e.Run = scales
+	gentest.Golden(t, e, "testdata/scales.txtar")
+}
+
 // A file that gives no single number, nor one for each member of an enum, is refused.
 func TestFileOfOpenAttributes(t *testing.T) {
 	m := &resolve.Metric{GoField: "Speed", Group: &resolve.Group{GoName: "Fan"}}
