@@ -9,7 +9,7 @@ import (
 
 //go:generate go run ./gen
 
-//go:embed spec/*.yaml spec/metrics/*.yaml
+//go:embed spec/*.yaml spec/metrics/*.yaml spec/data/xids.yaml
 var files embed.FS
 
 // Spec holds the folder spec, as written: what is measured and what it means.

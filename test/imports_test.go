@@ -30,7 +30,7 @@ var mayImport = rooms{
 	"exporter/kernellog":   {},
 	"exporter/source":      {"exporter/source", "exporter/metric", "exporter/telemetry"},
 	"exporter/source/all":  {"exporter/source/..."},
-	"exporter/source/nvml": {"exporter/source", "exporter/metric", "exporter/telemetry", "exporter/kernellog", "exporter/state"},
+	"exporter/source/nvml": {"exporter/source", "exporter/metric", "exporter/telemetry", "exporter/kernellog", "exporter/pci", "exporter/state"},
 	"exporter/source/sim":  {"exporter/source", "exporter/metric", "exporter/telemetry", "spell"},
 	"exporter/snapshot":    {"exporter/source", "exporter/metric", "exporter/telemetry"},
 	"exporter/downtime":    {"exporter/state"},

@@ -16,7 +16,7 @@ var Shells = []string{"bash", "zsh", "fish"}
 // Completion writes a script that completes commands and flags in a shell. It is made of the same
 // flags that Parse reads.
 func Completion(w io.Writer, shell string) error {
-	k, err := parser(new(Config), io.Discard)
+	k, err := parser(new(Config), io.Discard, environment())
 	if err != nil {
 		return err
 	}
@@ -47,9 +47,8 @@ func commands(app *kong.Application) []command {
 			}
 		}
 		for _, p := range leaf.Positional {
-			if words := cmp.Or(p.Enum, p.Tag.Get("words")); words != "" { // words: some of what can be said
-				c.words = append(c.words, strings.Split(words, ",")...)
-			}
+			words := cmp.Or(p.Enum, p.Tag.Get("words")) // words: some of those that are valid
+			c.words = append(c.words, strings.FieldsFunc(words, func(r rune) bool { return r == ',' || r == ' ' })...)
 		}
 		slices.SortFunc(c.flags, func(a, b flag) int { return strings.Compare(a.name, b.name) })
 		out = append(out, c)

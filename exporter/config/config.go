@@ -11,51 +11,61 @@ import (
 // Config is everything a user can set. Each flag is also an environment variable GPUMETER_… and
 // a key of the file; flags win over the environment, which wins over the file.
 type Config struct {
-	ConfigFile string `name:"config.file" placeholder:"FILE" help:"YAML file with the keys of these flags."`
-	Log        Log    `embed:"" prefix:"log."`
+	ConfigFile  string `name:"config.file" group:"general" placeholder:"FILE" help:"YAML file; its keys are the names of these flags."`
+	Log         Log    `embed:"" prefix:"log." group:"general"`
+	ShowVersion bool   `name:"version" group:"general" env:"-" help:"Print the version and exit."`
 
 	Serve      Serve      `cmd:"" default:"withargs" help:"Serve metrics over HTTP (the default)."`
-	Once       Once       `cmd:"" help:"Read the node once and print what it says."`
-	Doctor     Doctor     `cmd:"" help:"Say for each device whose it is, how that is known, and what to change where it is not."`
-	Spec       Spec       `cmd:"" help:"Print what metrics mean: type, unit, labels, who reads them."`
-	Bundle     Bundle     `cmd:"" help:"Print or write the rules, the mixin and the registry that go with this binary."`
+	Once       Once       `cmd:"" help:"Read the node once and print the result."`
+	Doctor     Doctor     `cmd:"" help:"Explain the owner of each device, how it is known, and what to change where it is not."`
+	Spec       Spec       `cmd:"" help:"Explain metrics, alerts and XID errors."`
+	Bundle     Bundle     `cmd:"" help:"Print or write the rules, the mixin and the registry of this version."`
 	Completion Completing `cmd:"" help:"Print the script that completes commands and flags in a shell."`
 	Man        Man        `cmd:"" hidden:"" help:"Print the manual page."`
-	Version    Version    `cmd:"" help:"Print the version and leave."`
+	NVMLProbe  NVMLProbe  `cmd:"" name:"nvml-probe" hidden:"" help:"Initialise NVML and print what it finds; gpumeter runs this to recover a device."`
+	Version    Version    `cmd:"" help:"Print the version and exit."`
+	HelpOf     Help       `cmd:"" name:"help" help:"Show the help of gpumeter or of a command."`
+
+	places map[string]string // by flag: the variable, or the line of the file, that set it
 }
 
-// Log says what is logged and how.
+// Log are the settings of the log.
 type Log struct {
-	Level  string `enum:"debug,info,warn,error" default:"info" help:"Log what is at least this severe: ${enum}."`
-	Format string `enum:"logfmt,json" default:"logfmt" help:"Log lines as ${enum}."`
+	Level  string `enum:"debug, info, warn, error" default:"info" help:"Lowest severity to log: ${enum}."`
+	Format string `enum:"logfmt, json" default:"logfmt" help:"Format of the log: ${enum}."`
 }
 
-// Node says what is read and how patiently.
+// Node are the settings of reading a node.
 type Node struct {
-	Simulate        string        `placeholder:"NODE" help:"Read a simulated node instead of this one: h100x8, h100migx1 (split by MIG), mixed, or a list such as h100x4,l40sx2; with faults, such as engine-slow@10m+5m."`
-	SimulateIfNone  bool          `help:"Read a simulated node when this one has no accelerator."`
-	SimulateFaults  string        `placeholder:"FILE" help:"Where the names of faults stand that a simulated node has now, such as engine-outage or gpu-hot; it is looked at with each reading."`
-	SimulateSeed    uint64        `placeholder:"N" help:"Another number is another simulated node: other UUIDs, pods and hours of work."`
-	Metrics         Metrics       `embed:"" prefix:"metrics."`
-	Devices         []string      `placeholder:"DEVICE" help:"Read only these devices, by index, UUID, PCI address or a glob of them; repeatable."`
-	ExpectedDevices []string      `placeholder:"DEVICE" help:"Show what is not there: how many devices there should be, and their UUIDs or PCI addresses; repeatable. What is on the PCI bus, or was seen before, needs no mention."`
-	Attribution     string        `enum:"auto,none" default:"auto" help:"Say whose work is on the devices, from what is found on this machine, or not: ${enum}."`
-	Labels          string        `enum:"owner,join" default:"owner" help:"Put the owner's labels on the gauges of a device, or leave them to a join with gpu_owner_info, and the model to one with gpu_info: ${enum}."`
-	SlurmJobMapping string        `name:"slurm.job-mapping-dir" placeholder:"DIR" help:"Where Slurm's prolog writes which job has which GPU: a file for each GPU's index, with the jobs' numbers in it."`
-	SlurmGPUs       []string      `name:"slurm.gpu" placeholder:"NUMBER=DEVICE" help:"Which device, by UUID or PCI address, or MIG instance, by UUID, Slurm numbers so; repeatable. Default: /dev/nvidiaNUMBER."`
-	Kubernetes      Kubernetes    `embed:"" prefix:"kubernetes."`
-	SeriesLimit     int           `default:"1000" help:"Tell of at most this many workloads; those beyond are told as one."`
-	WorkloadHold    time.Duration `default:"30s" help:"Tell what a workload has used as 0 for this long after it was first seen: two scrape intervals, so that increase() misses nothing of it."`
-	WorkloadKeep    time.Duration `default:"10m" help:"Keep the counters of a workload for this long after its end: longer than a scrape interval."`
-	ReadTimeout     time.Duration `default:"2s" help:"Leave out a device that has not answered after this long."`
-	RelistInterval  time.Duration `default:"30s" help:"List the devices again this often, to find those that came or are back."`
-	RetryInterval   time.Duration `default:"30s" help:"Try a driver that is not there, or fails, again this often; for a device that is lost, and stays so, ever less often."`
-	ProcessLimit    int           `default:"32" help:"Tell of at most this many processes of one device, the largest by memory, where gpu.process metrics are on."`
-	NVMLLibrary     string        `name:"nvml.library" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
-	KernelLog       string        `default:"/dev/kmsg" help:"The kernel's log, which tells of XIDs the driver does not; none: it is not read."`
-	HostProc        string        `name:"host.proc" default:"/proc" help:"Where the host's /proc is mounted."`
-	HostSys         string        `name:"host.sys" default:"/sys" help:"Where the host's /sys is mounted."`
-	StateDirectory  string        `name:"state.directory" placeholder:"DIR" help:"Keep what the next run should know here, such as which devices there were; nothing is kept without. Default: what systemd sets as STATE_DIRECTORY."`
+	Metrics         Metrics  `embed:"" prefix:"metrics." group:"metrics"`
+	Devices         []string `group:"metrics" placeholder:"DEVICE" help:"Read only these devices, by index, UUID, PCI address or a glob of them; repeatable."`
+	ExpectedDevices []string `group:"metrics" placeholder:"DEVICE" help:"Devices that should be there: one number, and UUIDs or PCI addresses; repeatable. Devices on the PCI bus or seen before are expected without it."`
+	ProcessLimit    int      `group:"metrics" default:"32" help:"Maximum number of processes shown per device, the largest by memory, where gpu.process metrics are on."`
+
+	Attribution  string        `group:"attribution" enum:"auto, none" default:"auto" help:"Find the workload of each device with whatever this machine offers, or not at all: ${enum}."`
+	Labels       string        `group:"attribution" enum:"owner, join" default:"owner" help:"Put the owner's labels on a device's gauges, or leave them to a join with gpu_owner_info, and the model to one with gpu_info: ${enum}."`
+	SeriesLimit  int           `group:"attribution" default:"1000" help:"Maximum number of workloads; further workloads are folded into one."`
+	WorkloadHold time.Duration `group:"attribution" default:"30s" help:"A new workload's counters stay 0 for this long: two scrape intervals, so that increase() sees everything the workload uses."`
+	WorkloadKeep time.Duration `group:"attribution" default:"10m" help:"Keep a workload's counters for this long after its end: longer than a scrape interval."`
+
+	Kubernetes Kubernetes `embed:"" prefix:"kubernetes." group:"kubernetes"`
+
+	SlurmJobMapping string   `name:"slurm.job-mapping-dir" group:"slurm" placeholder:"DIR" help:"Directory into which Slurm's prolog writes the jobs of each GPU: a file per GPU index with the job IDs."`
+	SlurmGPUs       []string `name:"slurm.gpu" group:"slurm" placeholder:"INDEX=DEVICE" help:"Device (UUID or PCI address) or MIG instance (UUID) with this index in Slurm; repeatable. Default: /dev/nvidiaINDEX."`
+
+	ReadTimeout    time.Duration `group:"node" default:"2s" help:"Leave a device out of a collection when it has not responded after this long."`
+	RelistInterval time.Duration `group:"node" default:"30s" help:"Interval at which the devices are listed again, to find new and returned ones."`
+	RetryInterval  time.Duration `group:"node" default:"30s" help:"Interval at which an absent or failing driver is tried again; longer and longer for a device that stays lost."`
+	NVMLLibrary    string        `name:"nvml.library" group:"node" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
+	KernelLog      string        `group:"node" default:"/dev/kmsg" help:"The kernel's log, for XIDs that the driver does not report; none: do not read it."`
+	HostProc       string        `name:"host.proc" group:"node" default:"/proc" help:"Where the host's /proc is mounted."`
+	HostSys        string        `name:"host.sys" group:"node" default:"/sys" help:"Where the host's /sys is mounted."`
+	StateDirectory string        `name:"state.directory" group:"node" placeholder:"DIR" help:"Directory for what the next run needs, such as the devices seen so far; without it nothing is kept. Default: systemd's STATE_DIRECTORY."`
+
+	Simulate       string `group:"simulation" placeholder:"NODE" help:"Read a simulated node instead of this one: h100x8, h100migx1 (with MIG), mixed, or a list such as h100x4,l40s; with Slurm (h100x8,slurm); with faults (engine-slow@10m+5m)."`
+	SimulateIfNone bool   `group:"simulation" help:"Read a simulated node when this machine has no accelerator."`
+	SimulateFaults string `group:"simulation" placeholder:"FILE" help:"File that lists the active faults of the simulated node, such as engine-outage or gpu-hot; re-read on every collection."`
+	SimulateSeed   uint64 `group:"simulation" placeholder:"N" help:"Seed of the simulated node: another seed gives other UUIDs, pods and working hours."`
 }
 
 // Metrics chooses what is exposed, and so what is read.
@@ -66,46 +76,46 @@ type Metrics struct {
 
 // Serve are the settings of the serve command.
 type Serve struct {
+	Web    Web           `embed:"" prefix:"web." group:"http"`
+	MaxAge time.Duration `group:"http" default:"1s" help:"Serve the last collection again while it is at most this old."`
 	Node   `embed:""`
-	Web    Web           `embed:"" prefix:"web."`
-	MaxAge time.Duration `default:"1s" help:"Serve the last picture again while it is no older than this."`
 }
 
-// Web are the flags of Prometheus' exporter toolkit.
+// Web are the flags of Prometheus' exporter toolkit, and of the endpoints beside /metrics.
 type Web struct {
 	ListenAddress   []string `default:":9450" help:"Addresses to listen on; repeatable."`
 	SystemdSocket   bool     `help:"Use systemd's socket activation instead of listen addresses."`
-	EnableLifecycle bool     `help:"Let go of the devices at a POST to /-/release, and take them back at /-/acquire; so do SIGUSR1 and SIGUSR2."`
-	EnableDebug     bool     `help:"Answer /debug/attribution to other machines too; it names pods, jobs and processes."`
-	ConfigFile      string   `name:"config.file" placeholder:"FILE" help:"TLS, client certificates and basic authentication, as Prometheus' exporter toolkit reads them."`
+	EnableLifecycle bool     `help:"Release the devices at a POST to /-/release, and acquire them again at /-/acquire; SIGUSR1 and SIGUSR2 do the same."`
+	EnableDebug     bool     `help:"Serve /debug/attribution to other machines too; it names pods, jobs and processes."`
+	ConfigFile      string   `name:"config.file" placeholder:"FILE" help:"File of Prometheus' exporter toolkit for TLS, client certificates and basic authentication."`
 }
 
 // Once are the settings of the once command.
 type Once struct {
+	Format string `enum:"table, json, prometheus" default:"table" env:"-" help:"Output format: ${enum}."`
 	Node   `embed:""`
-	Format string `enum:"table,json,prometheus" default:"table" env:"-" help:"Print as ${enum}."`
 }
 
 // Doctor are the settings of the doctor command.
 type Doctor struct {
+	URL    string        `name:"url" env:"-" placeholder:"URL" help:"Query the running exporter at this URL, such as http://localhost:9450, instead of reading the node."`
+	Wait   time.Duration `default:"5s" env:"-" help:"Wait at most this long for the kubelet, the API server and Slurm's files."`
+	Format string        `enum:"text, json" default:"text" env:"-" help:"Output format: ${enum}."`
 	Node   `embed:""`
-	URL    string        `name:"url" env:"-" placeholder:"URL" help:"Ask the exporter that runs there, such as http://localhost:9450, instead of looking for itself."`
-	Wait   time.Duration `default:"5s" env:"-" help:"Look after this long, though somebody who is asked has not answered yet."`
-	Format string        `enum:"text,json" default:"text" env:"-" help:"Print as ${enum}."`
 }
 
 // Spec are the settings of the spec command.
 type Spec struct {
-	Names  []string `arg:"" optional:"" name:"name" help:"Metrics, groups or globs; all when there is none."`
-	Format string   `enum:"text,json" default:"text" env:"-" help:"Print as ${enum}."`
+	Names  []string `arg:"" optional:"" name:"name" help:"Metrics, groups, prefixes or globs; the name of an alert; the code of an XID error. Without a name all metrics are listed."`
+	Format string   `enum:"text, json" default:"text" env:"-" help:"Output format: ${enum}."`
 }
 
 // Bundle are the settings of the bundle command.
 type Bundle struct {
-	What   []string `arg:"" optional:"" name:"what" words:"rules,mixin,registry" help:"rules: the alerts and recording rules, as PrometheusRule objects for kubectl. mixin, registry, or paths, names and globs of the list that is printed without any."`
+	What   []string `arg:"" optional:"" name:"what" words:"rules,mixin,registry" help:"rules: the alerts and recording rules, as PrometheusRule objects for kubectl. mixin, registry, or paths, names and globs of the list that is printed without an argument."`
 	Plain  bool     `env:"-" help:"Rules for a Prometheus that reads files; printed, they are one file."`
 	Extra  bool     `env:"-" help:"The rules with the extra alerts."`
-	Output string   `env:"-" placeholder:"DIR" help:"Write the files below this directory, as they lie in the repository, and print their names; all files when none is asked for."`
+	Output string   `env:"-" placeholder:"DIR" help:"Write the files below this directory, with their paths in the repository, and print their names; all files without an argument."`
 }
 
 // check refuses what would have no effect.
@@ -118,7 +128,7 @@ func (b *Bundle) check() error {
 
 // Completing are the settings of the completion command.
 type Completing struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"${enum}"`
+	Shell string `arg:"" enum:"bash, zsh, fish" help:"${enum}"`
 }
 
 // Man are the settings of the man command.
@@ -126,5 +136,15 @@ type Man struct {
 	Date string `arg:"" help:"The page's date."`
 }
 
+// NVMLProbe are the settings of the nvml-probe command.
+type NVMLProbe struct {
+	NVMLLibrary string `name:"nvml.library" env:"-" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
+}
+
 // Version are the settings of the version command: none.
 type Version struct{}
+
+// Help are the settings of the help command.
+type Help struct {
+	Command string `arg:"" optional:"" words:"serve,once,doctor,spec,bundle,completion,version" help:"A command."`
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
@@ -22,27 +21,26 @@ type file struct {
 	path   string
 	values map[string]any
 	lines  map[string]int
-	used   map[string]bool // keys whose value nothing stronger replaced
 }
 
 // readFile reads the file and refuses keys that are no flags, all at once.
 func readFile(path string, app *kong.Application) (*file, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("config file: %w", err)
+		return nil, Refuse("config.file", err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return nil, fmt.Errorf("config file %s: not a regular file of at most %d bytes", path, maxFile)
+		return nil, Refuse("config.file", fmt.Errorf("%s: not a regular file of at most %d bytes", path, maxFile))
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("config file: %w", err)
+		return nil, Refuse("config.file", err)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(raw, &doc); err != nil {
-		return nil, fmt.Errorf("config file %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f := &file{path: path, values: map[string]any{}, lines: map[string]int{}, used: map[string]bool{}}
+	f := &file{path: path, values: map[string]any{}, lines: map[string]int{}}
 	if len(doc.Content) == 0 {
 		return f, nil // empty, or comments only
 	}
@@ -52,7 +50,7 @@ func readFile(path string, app *kong.Application) (*file, error) {
 // flagNames are the keys a file may have.
 func flagNames(app *kong.Application) []string {
 	var names []string
-	seen := map[string]bool{"help": true, "config.file": true}
+	seen := map[string]bool{"help": true, "version": true, "config.file": true}
 	for _, leaf := range app.Leaves(false) {
 		for _, group := range leaf.AllFlags(false) {
 			for _, flag := range group {
@@ -69,7 +67,7 @@ func flagNames(app *kong.Application) []string {
 // flatten joins nested keys with dots.
 func (f *file) flatten(prefix string, n *yaml.Node, known []string) error {
 	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("%s:%d: want keys and values", f.path, n.Line)
+		return fmt.Errorf("%s:%d: not a mapping of keys to values", f.path, n.Line)
 	}
 	var faults []error
 	for i := 0; i < len(n.Content); i += 2 {
@@ -92,7 +90,7 @@ func (f *file) flatten(prefix string, n *yaml.Node, known []string) error {
 // set keeps a value as the decoder of the flag wants it: text, or a list of texts.
 func (f *file) set(name string, line int, value *yaml.Node) error {
 	if _, twice := f.values[name]; twice {
-		return fmt.Errorf("%s:%d: key %q is there twice", f.path, line, name)
+		return fmt.Errorf("%s:%d: key %q is set twice", f.path, line, name)
 	}
 	f.lines[name] = line
 	switch value.Kind {
@@ -103,14 +101,14 @@ func (f *file) set(name string, line int, value *yaml.Node) error {
 		var list []any
 		for _, item := range value.Content {
 			if item.Kind != yaml.ScalarNode {
-				return fmt.Errorf("%s:%d: %s: want a list of values", f.path, item.Line, name)
+				return fmt.Errorf("%s:%d: %s: not a list of plain values", f.path, item.Line, name)
 			}
 			list = append(list, item.Value)
 		}
 		f.values[name] = list
 		return nil
 	}
-	return fmt.Errorf("%s:%d: %s: want a value or a list of values", f.path, line, name)
+	return fmt.Errorf("%s:%d: %s: not a value or a list of values", f.path, line, name)
 }
 
 // Validate implements kong.Resolver; readFile has checked the keys.
@@ -121,23 +119,8 @@ func (f *file) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, err
 	if inEnvironment(flag) {
 		return nil, nil
 	}
-	value, ok := f.values[flag.Name]
-	f.used[flag.Name] = ok
-	return value, nil
+	return f.values[flag.Name], nil
 }
 
-// place puts the line before an error about a flag that has its value from the file.
-func (f *file) place(err error) error {
-	if f == nil {
-		return err
-	}
-	for name, line := range f.lines {
-		if !f.used[name] {
-			continue
-		}
-		if strings.HasPrefix(err.Error(), "--"+name+":") || strings.HasPrefix(err.Error(), "--"+name+" ") {
-			return fmt.Errorf("%s:%d: %w", f.path, line, err)
-		}
-	}
-	return err
-}
+// at is the place of a key.
+func (f *file) at(name string) string { return fmt.Sprintf("%s:%d: %s", f.path, f.lines[name], name) }

@@ -35,13 +35,13 @@ func TestKubernetes(t *testing.T) {
 
 func TestBadKubernetes(t *testing.T) {
 	for arg, want := range map[string]string{
-		"--kubernetes.poll=0s":                   "--kubernetes.poll: 0s is not above zero",
+		"--kubernetes.poll=0s":                   "--kubernetes.poll: 0s is too short; the shortest is 100ms",
 		"--kubernetes.api-jitter=-1s":            "--kubernetes.api-jitter: -1s is below zero",
 		"--kubernetes.api-url=10.0.0.1:443":      `--kubernetes.api-url: "10.0.0.1:443" is not like https://`,
 		"--kubernetes.api-url=unix:///run/s":     `--kubernetes.api-url: "unix:///run/s" is not like https://`,
 		"--kubernetes.kubelet-url=https://":      `--kubernetes.kubelet-url: "https://" is not like https://`,
 		"--kubernetes.kubelet-url=https://a b/c": `--kubernetes.kubelet-url: "https://a b/c" is not like https://`,
-		"--kubernetes.pod-metadata=cluster":      "--kubernetes.pod-metadata must be one of",
+		"--kubernetes.pod-metadata=cluster":      `--kubernetes.pod-metadata: invalid value "cluster"; use auto, kubelet, api or none`,
 	} {
 		for _, command := range []string{"serve", "once"} {
 			_, _, err := Parse([]string{command, arg}, io.Discard)

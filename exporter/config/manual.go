@@ -12,12 +12,12 @@ import (
 // Manual writes the manual page, in the macros of man(7), made of the same flags that Parse reads. Its date is
 // given, so that the page is the same whenever it is made.
 func Manual(w io.Writer, version, date string) error {
-	k, err := parser(new(Config), io.Discard)
+	k, err := parser(new(Config), io.Discard, environment())
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(w, ".TH GPUMETER 1 %s \"gpumeter %s\"\n", date, roff(version))
-	fmt.Fprint(w, ".SH NAME\ngpumeter \\- meter accelerators: what each GPU does, and whose work is on it\n.SH SYNOPSIS\n.B gpumeter\n[\\fIcommand\\fR] [\\fIflag\\fR ...]\n.SH COMMANDS\n")
+	fmt.Fprint(w, ".SH NAME\ngpumeter \\- Prometheus exporter for GPUs and other accelerators\n.SH SYNOPSIS\n.B gpumeter\n[\\fIcommand\\fR] [\\fIflag\\fR ...]\n.SH COMMANDS\n")
 	leaves := k.Model.Leaves(true)
 	for _, c := range leaves {
 		words := []string{c.Name}
@@ -47,24 +47,39 @@ func Manual(w io.Writer, version, date string) error {
 const manualEnd = `.SH EXIT STATUS
 .TP
 .B 0
-Told to stop, or done.
+Stopped by a signal, or done.
 .TP
 .B 1
 The work failed, such as listening on the address.
 .TP
 .B 2
-The command line, the environment or the file is wrong.
+The command line, an environment variable or a file of settings is wrong.
 .TP
 .B 3
 A driver was replaced under the running exporter, and only a new process
 can read it.
 .SH SIGNALS
 .TP
+.B SIGINT, SIGTERM
+Stop.
+.TP
 .B SIGUSR1
-Let go of the devices for 15 minutes.
+Release the devices for 15 minutes.
 .TP
 .B SIGUSR2
-Take them back.
+Acquire the devices again.
+.TP
+.B SIGHUP
+Ignored: settings are read at the start only.
+The file given with \-\-web.config.file is re-read on each connection.
+.SH EXAMPLES
+.nf
+gpumeter serve \-\-web.listen\-address=127.0.0.1:9450
+gpumeter serve \-\-simulate=h100x8
+gpumeter once \-\-devices=0,1 \-\-format=prometheus
+gpumeter doctor \-\-url=http://localhost:9450
+gpumeter spec xid79
+.fi
 `
 
 // flags are those of a command in the order of their names.

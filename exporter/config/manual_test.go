@@ -17,7 +17,7 @@ func TestManual(t *testing.T) {
 	if !strings.HasPrefix(text, ".TH GPUMETER 1 2026-01-02 \"gpumeter v1.2.3\"\n.SH NAME\n") {
 		t.Errorf("begins with %.80q", text)
 	}
-	k, err := parser(new(Config), io.Discard)
+	k, err := parser(new(Config), io.Discard, environment())
 	if err != nil {
 		t.Fatal(err)
 	}

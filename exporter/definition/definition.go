@@ -1,9 +1,10 @@
-// Package definition tells what a metric means, from the spec the binary carries.
+// Package definition explains metrics, alerts and XID errors, from the files that the binary carries.
 package definition
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,24 +12,33 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/metric"
 )
 
-// Write prints the definitions of the metrics that the names mean, in the order they are exposed:
-// at length, or as JSON. Without a name the text is a list of all metrics and the JSON has all.
+// Sources are what is explained.
+type Sources struct {
+	Spec    fs.FS          // with the folder spec
+	Rules   fs.FS          // with the folder rules/plain
+	Metrics []*metric.Desc // which metrics of the spec there are, and their Prometheus names
+}
+
+// Write prints what the names mean: metrics in the order they are exposed, then XID errors, then
+// alerts; at length, or as JSON. Without a name the text is a list of all metrics and the JSON has
+// all metrics.
 //
-// A name is a metric's in OpenTelemetry or Prometheus, a group's, a glob over these, or what
-// another exporter or OpenTelemetry itself calls one of ours. The folder spec is in root; the
-// descriptions say which of its metrics there are, and their Prometheus names.
-func Write(w io.Writer, root fs.FS, descs []*metric.Desc, names []string, format string) error {
-	written, err := load(root)
+// A name is a metric's in OpenTelemetry or Prometheus, a group's, a prefix of metrics, a glob over
+// these, or what another exporter or OpenTelemetry itself calls one of ours; the code of an XID
+// error; or the name of an alert.
+func Write(w io.Writer, from Sources, names []string, format string) error {
+	written, err := load(from.Spec)
 	if err != nil {
 		return err
 	}
-	all, err := written.define(descs)
+	all, err := written.define(from.Metrics)
 	if err != nil {
 		return err
 	}
-	found := all
+	found := &result{metrics: all}
 	if len(names) > 0 {
-		if found, err = find(all, names); err != nil {
+		x := index{spec: written, metrics: all, rules: from.Rules, root: from.Spec}
+		if found, err = x.find(names); err != nil {
 			return err
 		}
 	}
@@ -38,19 +48,64 @@ func Write(w io.Writer, root fs.FS, descs []*metric.Desc, names []string, format
 		e := json.NewEncoder(&b)
 		e.SetIndent("", "  ")
 		e.SetEscapeHTML(false)
-		if err := e.Encode(found); err != nil {
+		if err := e.Encode(found.list()); err != nil {
 			return fmt.Errorf("definitions as JSON: %w", err)
 		}
 	case format != "text":
 		return fmt.Errorf("format %q is neither text nor json", format)
 	case len(names) == 0:
-		written.overview(&b, found)
+		written.overview(&b, all)
 	default:
-		text(&b, found)
+		found.text(&b)
 	}
 	_, err = w.Write(b.Bytes())
 	return err
 }
+
+// result is what the names mean.
+type result struct {
+	metrics []definition
+	xids    []xid
+	alerts  []alert
+}
+
+// list has all that was found.
+func (f *result) list() []any {
+	out := []any{}
+	for _, d := range f.metrics {
+		out = append(out, d)
+	}
+	for _, x := range f.xids {
+		out = append(out, x)
+	}
+	for _, a := range f.alerts {
+		out = append(out, a)
+	}
+	return out
+}
+
+// text writes all that was found, at length.
+func (f *result) text(b *bytes.Buffer) {
+	text(b, f.metrics)
+	for _, x := range f.xids {
+		separate(b)
+		x.text(b)
+	}
+	for _, a := range f.alerts {
+		separate(b)
+		a.text(b)
+	}
+}
+
+// separate puts an empty line between two explanations.
+func separate(b *bytes.Buffer) {
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+}
+
+// ErrName says that a name means nothing, which is a fault of the command line.
+var ErrName = errors.New("unknown name")
 
 // definition is what the spec says of one metric, with nothing left to look up.
 type definition struct {

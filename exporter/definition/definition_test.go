@@ -47,6 +47,7 @@ func sample(t *testing.T) (root fstest.MapFS, whole *txtar.Archive) {
 			root[f.Name] = &fstest.MapFile{Data: f.Data}
 		}
 	}
+	root["spec/data/xids.yaml"] = &fstest.MapFile{Data: []byte(sampleXIDs)}
 	return root, whole
 }
 
@@ -68,7 +69,7 @@ func TestGolden(t *testing.T) {
 		{"told/wait.json", "json", []string{"gpumeter_wait_*"}},
 	} {
 		var b bytes.Buffer
-		if err := Write(&b, root, descs, c.names, c.format); err != nil {
+		if err := Write(&b, Sources{root, sampleRules, descs}, c.names, c.format); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.SplitSeq(b.String(), "\n") {
@@ -89,11 +90,36 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// sampleXIDs are the XID errors beside the sample.
+const sampleXIDs = `source: https://example.org/xids
+date: "2025-10-29"
+xids:
+  - {code: 79, mnemonic: FALLEN_OFF_THE_BUS, brief: It is gone., severity: critical, who: operator, action: reboot, advice: Restart., note: It may be back.}
+`
+
+// sampleRules are the alerts beside the sample.
+var sampleRules = fstest.MapFS{"rules/plain/fleet.yaml": {Data: []byte(`groups:
+  - name: fleet
+    rules:
+      - record: node:x
+        expr: x
+      - alert: GPUIdleWaste
+        expr: |2-
+            a
+          and
+            b
+        for: 30m
+        labels: {severity: warning}
+        annotations: {summary: A GPU is idle., description: "Held, and idle.", runbook_url: https://example.org/idle}
+      - alert: GPUGone
+        expr: c
+`)}}
+
 // told is what Write prints as JSON, decoded, or its error.
 func told(t *testing.T, root fs.FS, descs []*metric.Desc, names ...string) ([]definition, error) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, root, descs, names, "json"); err != nil {
+	if err := Write(&b, Sources{root, sampleRules, descs}, names, "json"); err != nil {
 		return nil, err
 	}
 	var out []definition
@@ -114,6 +140,10 @@ func TestNames(t *testing.T) {
 		{"gpumeter.load gpu.power.limit gpumeter.load", "gpu_power_limit_watts gpumeter_load_ratio"}, // as exposed, once
 		{"DCGM_LIMIT", "gpu_power_limit_watts gpu_partition_power_limit_watts"},
 		{"hw.power.limit", "gpu_power_limit_watts gpu_partition_power_limit_watts"},
+		{"gpu.power", "gpu_power_limit_watts"},
+		{"gpu.power.", "gpu_power_limit_watts"},
+		{"gpu_partition_power", "gpu_partition_power_limit_watts"},
+		{"gpumeter_wait", "gpumeter_wait_duration_seconds"},
 		{"gpumeter.wait.duration", "gpumeter_wait_duration_seconds"}, // ours, whatever others call so
 	} {
 		found, err := told(t, root, descs, strings.Fields(c.names)...)
@@ -132,12 +162,14 @@ func TestNames(t *testing.T) {
 
 func TestWrongNames(t *testing.T) {
 	root, _ := sample(t)
-	_, err := told(t, root, descs, "gpu.powr.limit", "wait", "wiat", "nowhere_near_anything", "DCGM_LIMT", "[")
-	want := `wrong name "gpu.powr.limit": no metric or group is called so; did you mean "gpu.power.limit"?
-wrong name "wiat": no metric or group is called so; did you mean "wait"?
-wrong name "nowhere_near_anything": no metric or group is called so
-wrong name "DCGM_LIMT": no metric or group is called so; did you mean "DCGM_LIMIT"?
-wrong name "[": syntax error in pattern`
+	_, err := told(t, root, descs, "gpu.powr.limit", "wait", "wiat", "nowhere_near_anything", "DCGM_LIMT", "[", "GPUIdlWaste", "xid7")
+	want := `unknown name "gpu.powr.limit"; did you mean "gpu.power.limit"?
+unknown name "wiat"; did you mean "wait"?
+unknown name "nowhere_near_anything"
+unknown name "DCGM_LIMT"; did you mean "DCGM_LIMIT"?
+unknown name "[": syntax error in pattern
+unknown name "GPUIdlWaste"; did you mean "GPUIdleWaste"?
+unknown name "7": NVIDIA's catalogue of 2025-10-29 has no such XID error`
 	if err == nil || err.Error() != want || !errors.Is(err, ErrName) {
 		t.Errorf("said %v, want\n%s", err, want)
 	}
@@ -168,10 +200,10 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	root, _ := sample(t)
-	if err := Write(&bytes.Buffer{}, root, descs, nil, "xml"); err == nil || !strings.Contains(err.Error(), `"xml"`) {
+	if err := Write(&bytes.Buffer{}, Sources{root, sampleRules, descs}, nil, "xml"); err == nil || !strings.Contains(err.Error(), `"xml"`) {
 		t.Errorf("a format nobody knows: %v", err)
 	}
-	if err := Write(full{}, root, descs, nil, "text"); !errors.Is(err, errFull) {
+	if err := Write(full{}, Sources{root, sampleRules, descs}, nil, "text"); !errors.Is(err, errFull) {
 		t.Errorf("nowhere to write: %v", err)
 	}
 }
@@ -206,8 +238,9 @@ func TestEveryMetric(t *testing.T) {
 				}
 			}
 		}
-		found, err := find(all, []string{d.Name})
-		if err != nil || len(found) == 0 {
+		x := index{metrics: all}
+		found, err := x.find([]string{d.Name})
+		if err != nil || len(found.metrics) == 0 {
 			t.Errorf("%s: %v", d.Name, err)
 		}
 	}

@@ -3,6 +3,7 @@ package definition
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -10,15 +11,21 @@ import (
 	"github.com/gpumeter/gpumeter/spell"
 )
 
-// ErrName says that a name means nothing, which is the asker's fault.
-var ErrName = errors.New("wrong name")
+// index finds what a name means.
+type index struct {
+	spec    *spec
+	metrics []definition
+	root    fs.FS // with the XID errors
+	rules   fs.FS // with the alerts
+}
 
-// find returns the definitions that the names mean; each name must mean one.
-func find(all []definition, names []string) ([]definition, error) {
-	wanted := make([]bool, len(all))
+// find returns what the names mean; each name must mean something.
+func (x *index) find(names []string) (*result, error) {
+	wanted := make([]bool, len(x.metrics))
+	out := new(result)
 	var faults []error
 	for _, name := range names {
-		hits, err := meant(all, name)
+		hits, err := x.meant(name, out)
 		if err != nil {
 			faults = append(faults, err)
 		}
@@ -26,44 +33,81 @@ func find(all []definition, names []string) ([]definition, error) {
 			wanted[i] = true
 		}
 	}
-	var out []definition
-	for i, d := range all {
+	for i, d := range x.metrics {
 		if wanted[i] {
-			out = append(out, d)
+			out.metrics = append(out.metrics, d)
 		}
 	}
 	return out, errors.Join(faults...)
 }
 
-// meant returns the places of what a name means. Our own names come first: other exporters use
-// some of them for something else.
-func meant(all []definition, name string) ([]int, error) {
-	var own, foreign []int
-	var known []string
-	for i, d := range all {
-		words := d.words()
-		for _, word := range words {
-			ok, err := path.Match(name, word)
-			if err != nil {
-				return nil, fmt.Errorf("%w %q: %w", ErrName, name, err)
-			}
-			if ok {
-				own = append(own, i)
-				break
-			}
-		}
-		if slices.Contains(d.foreignWords(), name) {
-			foreign = append(foreign, i)
-		}
-		known = append(append(known, words...), d.foreignWords()...)
+// meant returns the indices of the metrics that a name means, or adds an XID error or alerts to out.
+// Our own names come first: other exporters use some of them for something else.
+func (x *index) meant(name string, out *result) ([]int, error) {
+	own, err := x.own(name)
+	if err != nil || len(own) > 0 {
+		return own, err
 	}
-	switch {
-	case len(own) > 0:
-		return own, nil
-	case len(foreign) > 0:
+	if foreign := x.positions(func(d definition) bool { return slices.Contains(d.foreignWords(), name) }); len(foreign) > 0 {
 		return foreign, nil
 	}
-	return nil, fmt.Errorf("%w %q: no metric or group is called so%s", ErrName, name, spell.Suggest(name, known))
+	if code, ok := xidCode(name); ok {
+		one, err := x.xid(code)
+		if err == nil && !slices.ContainsFunc(out.xids, func(o xid) bool { return o.Code == code }) {
+			out.xids = append(out.xids, one)
+		}
+		return nil, err
+	}
+	if below := x.positions(func(d definition) bool { return d.hasPrefix(name) }); len(below) > 0 {
+		return below, nil
+	}
+	alerts, err := loadAlerts(x.rules)
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	hit := false
+	for _, a := range alerts {
+		known = append(known, a.Name)
+		if ok, _ := path.Match(name, a.Name); ok || strings.EqualFold(name, a.Name) { // own has checked the pattern
+			hit = true
+			if !slices.ContainsFunc(out.alerts, func(o alert) bool { return o.Name == a.Name }) {
+				out.alerts = append(out.alerts, a)
+			}
+		}
+	}
+	if hit {
+		return nil, nil
+	}
+	for _, d := range x.metrics {
+		known = append(append(known, d.words()...), d.foreignWords()...)
+	}
+	return nil, fmt.Errorf("%w %q%s", ErrName, name, spell.Suggest(name, known))
+}
+
+// own returns the indices of the metrics whose name or group the name equals or matches.
+func (x *index) own(name string) ([]int, error) {
+	if _, err := path.Match(name, ""); err != nil {
+		return nil, fmt.Errorf("%w %q: %w", ErrName, name, err)
+	}
+	return x.positions(func(d definition) bool {
+		return slices.ContainsFunc(d.words(), func(word string) bool { ok, _ := path.Match(name, word); return ok })
+	}), nil
+}
+
+// positions are the indices of the metrics for which holds returns true.
+func (x *index) positions(holds func(definition) bool) (out []int) {
+	for i, d := range x.metrics {
+		if holds(d) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// hasPrefix reports whether the name is the beginning of the metric's, up to a dot or an underscore.
+func (d definition) hasPrefix(name string) bool {
+	return strings.HasPrefix(d.OpenTelemetry, strings.TrimSuffix(name, ".")+".") || strings.HasPrefix(d.Prometheus, strings.TrimSuffix(name, "_")+"_")
 }
 
 // words are what a metric is called here: also the names of the series a histogram is made of,

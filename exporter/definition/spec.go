@@ -176,7 +176,7 @@ func load(root fs.FS) (*spec, error) {
 func read(root fs.FS, name string, into any) error {
 	raw, err := fs.ReadFile(root, name)
 	if err != nil {
-		return fmt.Errorf("the spec: %w", err)
+		return fmt.Errorf("embedded files: %w", err)
 	}
 	if err := yaml.Unmarshal(raw, into); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

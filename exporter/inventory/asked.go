@@ -25,11 +25,11 @@ func parse(words []string, vendor string) (devices []telemetry.Identity, count i
 		switch place := telemetry.NormalizePCI(w); {
 		case digits.MatchString(w):
 			if number != "" {
-				return nil, 0, fmt.Errorf("expected devices: two numbers, %s and %s", number, w)
+				return nil, 0, fmt.Errorf("two numbers, %s and %s", number, w)
 			}
 			number = w
 			if count, err = strconv.Atoi(w); err != nil || count > maxAsked {
-				return nil, 0, fmt.Errorf("expected devices: %s is more than %d", w, maxAsked)
+				return nil, 0, fmt.Errorf("%s is more than %d", w, maxAsked)
 			}
 			continue
 		case address.MatchString(place):
@@ -40,14 +40,14 @@ func parse(words []string, vendor string) (devices []telemetry.Identity, count i
 		case uuid.MatchString(w):
 			id.UUID = w
 		default:
-			return nil, 0, fmt.Errorf("expected devices: %q is no number, UUID or PCI address", w)
+			return nil, 0, fmt.Errorf("%q is not a number, UUID or PCI address", w)
 		}
 		if !has(devices, id) {
 			devices = append(devices, id)
 		}
 	}
 	if len(devices) > maxAsked {
-		return nil, 0, fmt.Errorf("expected devices: %d are more than %d", len(devices), maxAsked)
+		return nil, 0, fmt.Errorf("%d are more than %d", len(devices), maxAsked)
 	}
 	return devices, count, nil
 }

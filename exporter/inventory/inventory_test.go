@@ -103,13 +103,13 @@ func TestParse(t *testing.T) {
 		"0000:83:00.0 00000000:83:00.0 83:00.0": "-1  0000:83:00.0 nvidia, 0",
 		"8 10000:E1:00.0":                       "-1  10000:e1:00.0 nvidia, 8",
 		"8 9":                                   "two numbers, 8 and 9",
-		"8x":                                    `"8x" is no number`,
-		"-1":                                    `"-1" is no number`,
-		"eight":                                 `"eight" is no number`,
-		"83:00.8":                               `"83:00.8" is no number`,
+		"8x":                                    `"8x" is not a number`,
+		"-1":                                    `"-1" is not a number`,
+		"eight":                                 `"eight" is not a number`,
+		"83:00.8":                               `"83:00.8" is not a number`,
 		"100000":                                "100000 is more than 1024",
 		"99999999999999999999":                  "is more than 1024",
-		"GPU-6b1f\"3c1e":                        "is no number",
+		"GPU-6b1f\"3c1e":                        "is not a number",
 	} {
 		devices, count, err := parse(strings.Fields(words), "nvidia")
 		got := told(snapshot.Expected{Devices: devices, Count: count})

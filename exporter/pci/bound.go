@@ -1,6 +1,7 @@
 package pci
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -27,4 +28,19 @@ func Group(sysfs string, n int) []string {
 	defer dir.Close() //nolint:errcheck // it was only read
 	names, _ := dir.Readdirnames(mostInGroup)
 	return names
+}
+
+// Responds reports whether a function answers reads of its configuration space. One that has fallen off the
+// bus returns all bits set. Where the space cannot be read the answer is true: nothing speaks against it.
+func Responds(sysfs, address string) bool {
+	f, err := os.Open(filepath.Join(sysfs, "bus", "pci", "devices", filepath.Base(address), "config"))
+	if err != nil {
+		return true
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	var vendor [2]byte
+	if _, err := io.ReadFull(f, vendor[:]); err != nil {
+		return true
+	}
+	return vendor != [2]byte{0xff, 0xff}
 }

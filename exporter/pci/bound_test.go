@@ -28,3 +28,22 @@ func TestBoundAndGroup(t *testing.T) {
 		}
 	}
 }
+
+func TestResponds_AllBitsSetIsNoDevice(t *testing.T) {
+	sysfs := t.TempDir()
+	dir := filepath.Join(sysfs, "bus", "pci", "devices", "0000:1a:00.0")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for config, want := range map[string]bool{"\xde\x10\x30\x23": true, "\xff\xff\xff\xff": false, "\xff\x10": true, "\xff": true, "": true} {
+		if err := os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := Responds(sysfs, "0000:1a:00.0"); got != want {
+			t.Errorf("configuration space %q: responds %v, want %v", config, got, want)
+		}
+	}
+	if !Responds(sysfs, "0000:1b:00.0") {
+		t.Error("a function without a configuration space that can be read counts as one that does not respond")
+	}
+}

@@ -103,6 +103,10 @@ func (k *keeper) serve(term context.Context, reader source.Reader, tried func())
 // list lists the devices again and again, until that fails or the term ends.
 func (k *keeper) list(term context.Context, reader source.Reader, tried func()) error {
 	k.readOthers(term, reader)
+	var changed <-chan struct{}
+	if n, ok := reader.(source.Notifier); ok {
+		changed = n.Changed()
+	}
 	for term.Err() == nil {
 		var devices []source.Device
 		err := k.call("list devices", func() (err error) { devices, err = reader.Devices(term); return err })
@@ -116,7 +120,7 @@ func (k *keeper) list(term context.Context, reader source.Reader, tried func()) 
 			k.adopt(term, devices)
 			tried()
 		}
-		sleep(term, k.cfg.Relist)
+		sleepUnless(term, k.cfg.Relist, changed)
 	}
 	return nil
 }
@@ -260,11 +264,15 @@ func devicesOf(workers []*worker) (n int) {
 	return n
 }
 
-func sleep(ctx context.Context, d time.Duration) {
+func sleep(ctx context.Context, d time.Duration) { sleepUnless(ctx, d, nil) }
+
+// sleepUnless sleeps that long, or until wake delivers or the context ends.
+func sleepUnless(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
+	case <-wake:
 	case <-t.C:
 	}
 }

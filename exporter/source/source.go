@@ -39,6 +39,12 @@ type Reader interface {
 	Close() error
 }
 
+// Notifier is a Reader that knows when its devices should be listed before the next period has passed.
+type Notifier interface {
+	// Changed delivers when Devices should be called now.
+	Changed() <-chan struct{}
+}
+
 // Device reads one device. Its methods are never called at the same time.
 type Device interface {
 	// Identity is fixed while the Device lives.

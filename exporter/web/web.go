@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -52,11 +53,19 @@ type Listen struct {
 	Addresses     []string
 	SystemdSocket bool
 	ConfigFile    string // of the exporter toolkit
+	// Opened is called with the URL of each address once it is listened on; nil: it is not.
+	Opened func(url string)
 }
 
 // Serve answers until the context ends, and then lets requests in flight finish.
 func Serve(ctx context.Context, h http.Handler, l Listen, log *slog.Logger) error {
 	server := newServer(h, log)
+	if l.Opened != nil {
+		server.BaseContext = func(n net.Listener) context.Context {
+			l.Opened(address(n))
+			return context.Background()
+		}
+	}
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)

@@ -24,7 +24,7 @@ func newAllowed(patterns []string) (allowed, error) {
 		if p == "" || len(p) > longestPattern || strings.ContainsFunc(p, func(c rune) bool {
 			return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./*", c))
 		}) || strings.Count(p, "/") > 1 || !strings.Contains(p, "*") && !isResource(p) {
-			return nil, fmt.Errorf("kubernetes: %q is neither a name of a label nor a pattern of one", p)
+			return nil, fmt.Errorf("%q is neither a name of a label nor a pattern of one", p)
 		}
 	}
 	return slices.Clone(patterns), nil

@@ -74,7 +74,7 @@ func (c *Config) complete() error {
 	case c.Poll < 0 || c.Timeout < 0:
 		return fmt.Errorf("kubernetes: poll %s and timeout %s must be more than 0", c.Poll, c.Timeout)
 	case c.Node != "" && !isPodName(c.Node): // it becomes part of questions to the API server
-		return fmt.Errorf("kubernetes: %q is no name of a node", c.Node)
+		return fmt.Errorf("%q is not a name of a node", c.Node)
 	}
 	switch c.Metadata {
 	case MetadataAuto, MetadataKubelet, MetadataAPI, MetadataNone:

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strconv"
 
+	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
@@ -14,12 +16,13 @@ import (
 type deviceChoice []string
 
 func chooseDevices(patterns []string) (deviceChoice, error) {
+	var faults []error
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); err != nil {
-			return nil, fmt.Errorf("devices: pattern %q: %w", p, err)
+			faults = append(faults, fmt.Errorf("pattern %q: %w", p, err))
 		}
 	}
-	return patterns, nil
+	return patterns, config.Refuse("devices", errors.Join(faults...))
 }
 
 // has says whether a device is read: its index, UUID or PCI address is a pattern or matches one.

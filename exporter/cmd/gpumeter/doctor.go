@@ -22,7 +22,7 @@ import (
 )
 
 // examine prints whose each device is and why, and returns the exit code: 0 when nothing is to be changed.
-func examine(c config.Doctor, out io.Writer, log *slog.Logger) int {
+func examine(c config.Doctor, out io.Writer, log *slog.Logger, refuse func(error) int) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	var r doctor.Report
@@ -33,8 +33,7 @@ func examine(c config.Doctor, out io.Writer, log *slog.Logger) int {
 		c.Kubernetes.APIJitter = 0
 		n, wrong := newNode(ctx, c.Node, 0, nil, log)
 		if wrong != nil {
-			log.Error("the node can not be read as asked", "err", wrong)
-			return exitUsage
+			return refuse(wrong)
 		}
 		r = n.examined(ctx, c.Wait)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/definition"
 	"github.com/gpumeter/gpumeter/exporter/self"
+	"github.com/gpumeter/gpumeter/exporter/source/nvml"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
@@ -29,7 +30,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// Exit codes beside 0; the README tells them.
+// Exit codes beside 0; the README lists them.
 const (
 	exitFailed = 1 // the work failed
 	exitUsage  = 2 // the command line, the environment or the config file is wrong
@@ -43,16 +44,21 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, config.ErrHelp):
 		return 0
 	case err != nil:
-		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
+		printErrors(err, stderr)
 		return exitUsage
 	}
+	log := newLogger(c.Log, stderr)
+	refuse := func(err error) int { return printErrors(c.Locate(err), stderr) }
 	switch command {
 	case "version":
 		b := build()
 		fmt.Fprintf(stdout, "gpumeter %s (%s, %s, %s/%s)\n", b.Version, b.Revision, b.GoVersion, runtime.GOOS, runtime.GOARCH)
 		return 0
 	case "spec":
-		err = definition.Write(stdout, gpumeter.Spec(), telemetry.Descs(), c.Spec.Names, c.Spec.Format)
+		var rules fs.FS
+		if rules, err = gpumeter.Bundle(); err == nil {
+			err = definition.Write(stdout, definition.Sources{Spec: gpumeter.Spec(), Rules: rules, Metrics: telemetry.Descs()}, c.Spec.Names, c.Spec.Format)
+		}
 	case "bundle":
 		var root fs.FS
 		if root, err = gpumeter.Bundle(); err == nil {
@@ -60,28 +66,32 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 	case "completion":
 		err = config.Completion(stdout, c.Completion.Shell)
+	case "nvml-probe":
+		err = nvml.Probe(c.NVMLProbe.NVMLLibrary, os.Stdin, stdout)
 	case "man":
 		err = config.Manual(stdout, build().Version, c.Man.Date)
 	case "once":
+		warnOfVariables(os.Environ(), log)
 		if c.Log.Level == "info" { // who reads a table does not want to know how it came about
 			c.Log.Level = "warn"
 		}
-		return once(c.Once, stdout, newLogger(c.Log, stderr))
+		return once(c.Once, stdout, newLogger(c.Log, stderr), refuse)
 	case "doctor":
+		warnOfVariables(os.Environ(), log)
 		if c.Log.Level == "info" {
 			c.Log.Level = "error" // the report tells of what goes wrong
 		}
-		return examine(c.Doctor, stdout, newLogger(c.Log, stderr))
+		return examine(c.Doctor, stdout, newLogger(c.Log, stderr), refuse)
 	default:
-		return serve(c.Serve, newLogger(c.Log, stderr))
+		warnOfVariables(os.Environ(), log)
+		return serve(c.Serve, log, refuse)
 	}
 	switch {
 	case errors.Is(err, definition.ErrName), errors.Is(err, errAsked):
-		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
+		printErrors(err, stderr)
 		return exitUsage
 	case err != nil:
-		fmt.Fprintf(stderr, "gpumeter: %v\n", err)
-		return exitFailed
+		return printErrors(err, stderr)
 	}
 	return 0
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/health"
 	"github.com/gpumeter/gpumeter/exporter/inventory"
 	"github.com/gpumeter/gpumeter/exporter/metric"
-	"github.com/gpumeter/gpumeter/exporter/pci"
 	"github.com/gpumeter/gpumeter/exporter/self"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/source"
@@ -43,17 +41,17 @@ type node struct {
 // saved before the inventory does. The feed tells of a source that only a new process can read; nobody
 // listens to that who reads once.
 func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale func(string, error), log *slog.Logger) (*node, error) {
-	on, err := metric.Select(telemetry.Descs(), c.Metrics.Include, c.Metrics.Exclude)
+	on, err := chooseMetrics(telemetry.Descs(), c.Metrics)
 	if err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
+		return nil, err
 	}
 	devices, err := chooseDevices(c.Devices)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := state.Open(c.StateDirectory)
+	kept, err := openState(c.StateDirectory)
 	if err != nil {
-		return nil, fmt.Errorf("--state.directory: %w", err)
+		return nil, err
 	}
 	position := kept // of the kernel's log; one reading must not move that of the exporter that runs
 	if stale == nil {
@@ -70,7 +68,7 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 		seen.Sysfs, seen.Store = c.HostSys, kept
 	}
 	if n.inventory, err = inventory.Open(seen); err != nil {
-		return nil, err
+		return nil, config.Refuse("expected-devices", err)
 	}
 	stages := []snapshot.Stage{health.New(time.Now()).Stage}
 	n.downtime = downtime.Open(seen.Store, time.Now(), log)
@@ -154,8 +152,8 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 	local := all.Sources(all.Config{
 		NVML: nvml.Config{
 			Library: c.NVMLLibrary, On: on, Logger: log, Proc: c.HostProc, Processes: max(c.ProcessLimit, mostProcesses),
-			OnBus: func() int { return onBus(c.HostSys) }, KernelLog: kernelLog, State: kept, Retry: c.RetryInterval,
-			Hold:   c.WorkloadHold,
+			Sys: c.HostSys, Timeout: c.ReadTimeout, Probe: probeCommand(c.NVMLLibrary), KernelLog: kernelLog, State: kept, Retry: c.RetryInterval,
+			Hold: c.WorkloadHold,
 			Owners: c.Attribution != "none",
 		},
 		Host: host.Config{Proc: c.HostProc},
@@ -182,15 +180,13 @@ func showProcesses(most int) snapshot.Stage {
 	}
 }
 
-// onBus is how many devices NVIDIA's driver has on the PCI bus.
-func onBus(sysfs string) (n int) {
-	devices, _ := pci.List(sysfs) // a function that can not be read costs only itself, and the inventory tells of it
-	for _, d := range devices {
-		if d.Vendor == "nvidia" && d.Driver == "nvidia" {
-			n++
-		}
+// probeCommand runs this binary as a process of its own that initialises NVML.
+func probeCommand(library string) []string {
+	command := []string{"/proc/self/exe", "nvml-probe"}
+	if library != "" {
+		command = append(command, "--nvml.library="+library)
 	}
-	return n
+	return command
 }
 
 // anyDevice says whether a source has a device here, or has a driver that fails or hangs: a sick

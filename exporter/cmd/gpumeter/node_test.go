@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -115,12 +117,26 @@ func TestNewNodeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, cfg := range map[string]config.Node{
-		"--state.directory": {StateDirectory: filepath.Join(file, "below")},
-		"two numbers":       {ExpectedDevices: []string{"8", "9"}},
-		"pattern":           {Devices: []string{"[a"}},
+		"--state.directory":               {StateDirectory: filepath.Join(file, "below")},
+		"--expected-devices: two numbers": {ExpectedDevices: []string{"8", "9"}},
+		"--devices: pattern":              {Devices: []string{"[a"}},
+		"--metrics.include: pattern \"sytem\" matches no group and no metric; did you mean \"system\"?\n--metrics.exclude: pattern \"[\"": {Metrics: config.Metrics{Include: []string{"sytem"}, Exclude: []string{"["}}},
+		"--metrics.exclude: system.memory.limit is both included":                                                                         {Metrics: config.Metrics{Include: []string{"system"}, Exclude: []string{"system.memory.limit"}}},
+		"--simulate: \"a\" is not a model":                        {Simulate: "h100,a"},
+		"--kubernetes.node: \"/\" is not a name of a node":        {Kubernetes: config.Kubernetes{Node: "/"}},
+		"--kubernetes.pod-labels: \"a b\" is neither a name":      {Kubernetes: config.Kubernetes{PodLabels: []string{"a b"}}},
+		"--kubernetes.pod-annotations: \"a b\" is neither a name": {Kubernetes: config.Kubernetes{PodAnnotations: []string{"a b"}}},
 	} {
-		if _, err := newNode(t.Context(), cfg, 0, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := newNode(t.Context(), cfg, 0, nil, slog.New(slog.DiscardHandler))
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+		if code := printErrors(err, io.Discard); code != exitUsage {
+			t.Errorf("%s: exit code %d, want %d", want, code, exitUsage)
+		}
+	}
+	locked := filepath.Join(t.TempDir(), "locked") // no setting is wrong when the machine refuses
+	if code := printErrors(fmt.Errorf("--state.directory: %w", &os.PathError{Op: "mkdir", Path: locked, Err: os.ErrPermission}), io.Discard); code != exitFailed {
+		t.Errorf("a directory that cannot be made: exit code %d, want %d", code, exitFailed)
 	}
 }

@@ -14,15 +14,14 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/expose/stdout"
 )
 
-// once reads the node, prints it and returns the exit code.
-func once(c config.Once, out io.Writer, log *slog.Logger) int {
+// once reads the node, prints it and returns the exit code; refuse prints why a node cannot be read as set.
+func once(c config.Once, out io.Writer, log *slog.Logger, refuse func(error) int) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	c.Kubernetes.APIJitter = 0
 	n, err := newNode(ctx, c.Node, 0, nil, log)
 	if err != nil {
-		log.Error("the node can not be read as asked", "err", err)
-		return exitUsage
+		return refuse(err)
 	}
 	running, quit := context.WithCancel(ctx)
 	var reading sync.WaitGroup

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -49,6 +50,9 @@ func newMembership(k config.Kubernetes, log *slog.Logger) (*membership, error) {
 	if jitter == 0 {
 		jitter = -1 // at once
 	}
+	if err := checkKubernetes(k); err != nil {
+		return nil, err
+	}
 	client, err := kubernetes.New(kubernetes.Config{
 		Node: k.Node, Metadata: k.PodMetadata, Poll: k.Poll, Jitter: jitter, Logger: log,
 		PodLabels: k.PodLabels, PodAnnotations: k.PodAnnotations,
@@ -63,6 +67,23 @@ func newMembership(k config.Kubernetes, log *slog.Logger) (*membership, error) {
 	m := &membership{Client: client, directory: k.KubeletDir, asked: k.Node != "" || inPod(), log: log}
 	m.look()
 	return m, nil
+}
+
+// checkKubernetes refuses names and patterns that Kubernetes cannot have.
+func checkKubernetes(k config.Kubernetes) error {
+	var faults []error
+	for _, c := range []struct {
+		flag string
+		kubernetes.Config
+	}{
+		{"kubernetes.node", kubernetes.Config{Node: k.Node}},
+		{"kubernetes.pod-labels", kubernetes.Config{PodLabels: k.PodLabels}},
+		{"kubernetes.pod-annotations", kubernetes.Config{PodAnnotations: k.PodAnnotations}},
+	} {
+		_, err := kubernetes.New(c.Config)
+		faults = append(faults, config.Refuse(c.flag, err))
+	}
+	return errors.Join(faults...)
 }
 
 // inPod says whether this process runs in a pod.

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/doctor"
 	"github.com/gpumeter/gpumeter/exporter/expose"
 	"github.com/gpumeter/gpumeter/exporter/expose/prom"
+	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/source"
 	"github.com/gpumeter/gpumeter/exporter/web"
 )
@@ -20,8 +24,14 @@ import (
 // processPeriod is how often the go_* and process_* series are gathered at most.
 const processPeriod = 5 * time.Second
 
-// serve runs the exporter until it is told to stop, and returns the exit code.
-func serve(c config.Serve, log *slog.Logger) int {
+// serve runs the exporter until it is stopped, and returns the exit code; refuse prints why a setting
+// cannot be used.
+func serve(c config.Serve, log *slog.Logger, refuse func(error) int) int {
+	if err := web.CheckConfig(c.Web.ConfigFile); err != nil {
+		return refuse(config.Refuse("web.config.file", err))
+	}
+	b := build()
+	log.Info("starting gpumeter", "version", b.Version, "revision", b.Revision, "go", b.GoVersion)
 	told, deaf := listen()
 	defer deaf()
 	ctx, end := context.WithCancelCause(context.Background())
@@ -33,15 +43,24 @@ func serve(c config.Serve, log *slog.Logger) int {
 		end(err)
 	}, log)
 	if err != nil {
-		log.Error("the node can not be read as asked", "err", err)
-		return exitUsage
+		return refuse(err)
 	}
-	running, quit := context.WithCancel(context.WithoutCancel(ctx)) // for requests still in flight when told to stop
+	if err := n.serve(ctx, c, told, log); err != nil {
+		log.Error("not serving", "err", err)
+		return exitFailed
+	}
+	log.Info("stopped", "reason", context.Cause(ctx))
+	return ended(ctx)
+}
+
+// serve reads the node and answers until the context ends, and returns why it could not.
+func (n *node) serve(ctx context.Context, c config.Serve, told <-chan os.Signal, log *slog.Logger) error {
+	running, quit := context.WithCancel(context.WithoutCancel(ctx)) // for requests in flight at the end
 	var reading sync.WaitGroup
-	reading.Go(func() { n.run(running) })
-	reading.Go(func() { obey(running, told, n.feed, log) })
 	defer reading.Wait()
 	defer quit()
+	reading.Go(func() { n.run(running) })
+	reading.Go(func() { obey(running, told, n.feed, log) })
 	if len(c.Devices) > 0 {
 		reading.Go(func() {
 			if missing := n.devices.unmet(n.feed.Snapshot(running)); len(missing) > 0 {
@@ -55,14 +74,43 @@ func serve(c config.Serve, log *slog.Logger) int {
 		Feed: n.feed, Metrics: scrapes, Attribution: doctor.Handler(n.report), Version: build().Version,
 		Lifecycle: c.Web.EnableLifecycle, Debug: c.Web.EnableDebug,
 	})
-	err = web.Serve(ctx, handler, web.Listen{
+	return web.Serve(ctx, handler, web.Listen{
 		Addresses: c.Web.ListenAddress, SystemdSocket: c.Web.SystemdSocket, ConfigFile: c.Web.ConfigFile,
+		Opened: func(url string) { reading.Go(func() { announce(running, url, n.feed, log) }) },
 	}, log)
-	if err != nil {
-		log.Error("not serving", "err", err)
-		return exitFailed
+}
+
+// sources are tried one after the other; a snapshot.Feed has them.
+type sources interface {
+	Started() bool
+	Sources() []snapshot.SourceHealth
+}
+
+// announcePatience is how long sources are waited for before they are logged as they are.
+const announcePatience = 10 * time.Second
+
+// announce logs where the exporter serves and the state of its sources, once all have been tried.
+func announce(ctx context.Context, url string, from sources, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, announcePatience)
+	defer cancel()
+	for !from.Started() && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
-	return ended(ctx)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return
+	}
+	var states []string
+	for _, s := range from.Sources() {
+		text := s.Name + " " + s.State.String()
+		if s.Devices > 0 {
+			text += fmt.Sprintf(" (%d devices)", s.Devices)
+		}
+		states = append(states, text)
+	}
+	log.Info("serving", "url", url, "sources", strings.Join(states, ", "))
 }
 
 // ended is the exit code by what ended the context.

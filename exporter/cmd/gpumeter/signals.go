@@ -13,10 +13,10 @@ import (
 // releasePatience is how long drivers are waited for before what hangs is logged.
 const releasePatience = 10 * time.Second
 
-// listen hears SIGUSR1 and SIGUSR2, which would end the process otherwise.
+// listen receives SIGUSR1, SIGUSR2 and SIGHUP, which would end the process otherwise.
 func listen() (told <-chan os.Signal, deaf func()) {
 	c := make(chan os.Signal, 4)
-	signal.Notify(c, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(c, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP)
 	return c, func() { signal.Stop(c) }
 }
 
@@ -26,8 +26,9 @@ type lifecycle interface {
 	Acquire()
 }
 
-// obey lets go of the devices at SIGUSR1, for the default time, and takes them back at SIGUSR2,
-// until the context ends. What comes is done in its order, and not held up by a driver that hangs.
+// obey releases the devices at SIGUSR1, for the default time, and acquires them at SIGUSR2, until the
+// context ends. Signals are handled in their order, also while a driver hangs. SIGHUP does nothing but
+// a log line.
 func obey(ctx context.Context, told <-chan os.Signal, devices lifecycle, log *slog.Logger) {
 	var waiting sync.WaitGroup
 	stop := func() {}
@@ -36,6 +37,10 @@ func obey(ctx context.Context, told <-chan os.Signal, devices lifecycle, log *sl
 		select {
 		case <-ctx.Done():
 		case s = <-told:
+		}
+		if s == syscall.SIGHUP {
+			log.Info("SIGHUP ignored: settings are read at the start only; the file of --web.config.file is re-read on each connection")
+			continue
 		}
 		stop() // waiting for what was told before
 		waiting.Wait()

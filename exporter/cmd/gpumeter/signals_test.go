@@ -42,6 +42,15 @@ func (d *diary) Release(ctx context.Context, t time.Duration) error {
 	}
 }
 
+// listenTo is a channel with these signals in it.
+func listenTo(all ...os.Signal) <-chan os.Signal {
+	c := make(chan os.Signal, len(all))
+	for _, s := range all {
+		c <- s
+	}
+	return c
+}
+
 func (d *diary) Acquire() { d.note("acquire") }
 
 // The signals are obeyed in their order, whatever hangs.
@@ -58,6 +67,7 @@ func TestObey(t *testing.T) {
 		"acquire while one hangs": {time.Hour, []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}, "release 0s, held, acquire", 0},
 		"release again":           {time.Hour, []os.Signal{syscall.SIGUSR1, syscall.SIGUSR1}, "release 0s, held, release 0s, held", 1},
 		"acquire":                 {0, []os.Signal{syscall.SIGUSR2}, "acquire", 0},
+		"hang-up while releasing": {time.Second, []os.Signal{syscall.SIGUSR1, syscall.SIGHUP}, "release 0s, released", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

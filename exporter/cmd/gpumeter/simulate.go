@@ -21,10 +21,7 @@ func simulate(c config.Node, node string, tenants *sim.Tenants, log *slog.Logger
 		sc.Faults = f.read
 	}
 	s, err := sim.New(sc)
-	if err != nil {
-		return s, fmt.Errorf("--simulate: %w", err)
-	}
-	return s, nil
+	return s, config.Refuse("simulate", err)
 }
 
 // faultFile is a file with the names of the faults that hold.

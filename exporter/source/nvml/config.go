@@ -2,6 +2,7 @@
 package nvml
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -20,13 +21,18 @@ type Config struct {
 	Hold      time.Duration           // an XID code is 0 for so long from the first reading that has it; 0: one reading
 	Processes int                     // the most processes told of one device; 0: 32
 	Owners    bool                    // the processes are read in any case: somebody wants to know whose work they do
-	// OnBus says how many of NVIDIA's devices are on the PCI bus, so that one that was put in, or is
-	// back, is found: the driver lists them only when it is initialised. nil: nobody looks.
-	OnBus  func() int
-	Retry  time.Duration // between the first two tries to get a lost device back, doubled with each further one; 0: 30 s
-	Logger *slog.Logger  // nil: nothing is logged
+	// Sys is the host's /sys, which shows the devices on the PCI bus: the driver lists one that was put in, or
+	// is back, only when it is initialised again. Empty: nothing is known of the bus.
+	Sys string
+	// Probe is a command that runs Probe in a process of its own, to see what initialising NVML again would
+	// bring. Without it a lost device is recovered only when no other is read.
+	Probe   []string
+	Timeout time.Duration // how long a scrape waits for a device, and so for NVML to be initialised again; 0: 2 s
+	Retry   time.Duration // between the first two probes for a missing device, doubled with each further one; 0: 30 s
+	Logger  *slog.Logger  // nil: nothing is logged
 
-	now func() time.Time // nil: time.Now
+	now        func() time.Time                      // nil: time.Now
+	startProbe func(context.Context) (*probe, error) // instead of Probe
 }
 
 // mostProcesses is how many are told of one device by default: enough for any sensible sharing.
@@ -45,6 +51,9 @@ func New(cfg Config) source.Source {
 	}
 	if cfg.Processes == 0 {
 		cfg.Processes = mostProcesses
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 2 * time.Second
 	}
 	if cfg.now == nil {
 		cfg.now = time.Now

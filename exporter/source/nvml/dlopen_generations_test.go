@@ -10,7 +10,6 @@ import (
 
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/source"
-	"github.com/gpumeter/gpumeter/exporter/source/nvml"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 	"github.com/gpumeter/gpumeter/test/fakenvml"
 )
@@ -59,7 +58,7 @@ func TestGenerations(t *testing.T) {
 			alone(t, fakenvml.Driver(generation), func(d driver) {
 				d.tell("gpus 2", "board everything", "mig 1 on 1c.3g.40gb:2:0,-,1c.3g.40gb:2:1,1g.10gb:9:0",
 					"process 0 10 500 30", "process 0 10 400 graphics", "process 0 20 300 mps", "process 1 30 200 9 0", "xid 0 79", "throttle 0 0x4")
-				r := d.openAs(nvml.Config{OnBus: func() int { return 2 }})
+				r := d.open()
 				devices := d.list(r)
 				for range 3 {
 					for _, x := range devices {

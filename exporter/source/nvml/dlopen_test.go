@@ -19,7 +19,18 @@ import (
 	"github.com/gpumeter/gpumeter/test/fakenvml"
 )
 
-const aloneIn = "NVML_TEST_ALONE_IN"
+const aloneIn, probeOf = "NVML_TEST_ALONE_IN", "NVML_TEST_PROBE_OF"
+
+// TestMain lets the test's binary be the process that initialises NVML to see what is there.
+func TestMain(m *testing.M) {
+	library := os.Getenv(probeOf)
+	if library == "" {
+		os.Exit(m.Run())
+	}
+	if err := errors.Join(os.Unsetenv("FAKENVML_STATS"), nvml.Probe(library, os.Stdin, os.Stdout)); err != nil {
+		os.Exit(1)
+	}
+}
 
 // driver is a fake libnvidia-ml that a test has to itself.
 type driver struct {
@@ -40,6 +51,7 @@ func (d driver) open() source.Reader {
 func (d driver) openAs(cfg nvml.Config) source.Reader {
 	d.Helper()
 	cfg.Library = d.library
+	cfg.Probe = []string{"env", probeOf + "=" + d.library, os.Args[0]}
 	r, err := nvml.New(cfg).Open(d.Context())
 	if err != nil {
 		d.Fatal(err)

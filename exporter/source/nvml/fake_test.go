@@ -310,7 +310,9 @@ func newArchive() *archive {
 func everything() *choice { return choose(func(*metric.Desc) bool { return true }) }
 
 // config is that of New, without a limit that matters.
-func config() Config { return Config{Processes: 8, Proc: "/nowhere", now: time.Now} }
+func config() Config {
+	return Config{Processes: 8, Proc: "/nowhere", Timeout: 2 * time.Second, now: time.Now}
+}
 
 // opened is a reader of the library, closed when the test ends.
 func opened(t testing.TB, l *fakeLibrary) *reader {

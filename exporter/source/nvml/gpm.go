@@ -203,12 +203,18 @@ func (g *profiler) hold(lib library) error {
 	return nil
 }
 
-// free gives the samples back, which must be before the library is closed.
-func (g *profiler) free() {
+// pause gives the samples back and keeps the averages, which are served until they are stale.
+func (g *profiler) pause() {
 	for _, s := range []nvml.GpmSample{g.before, g.next} {
 		if s != nil {
 			_ = s.Free() // there is nothing to be done about it
 		}
 	}
+	g.lib, g.before, g.next, g.taken = nil, nil, nil, time.Time{}
+}
+
+// free gives the samples back, which must be before the library is closed, and forgets the averages.
+func (g *profiler) free() {
+	g.pause()
 	*g = profiler{seconds: g.seconds}
 }

@@ -25,6 +25,7 @@ type handle struct {
 
 	// What follows is the worker's alone.
 	settled *given // what the rest was made for
+	kept    *given // of the session before, whose readings go on in this one; nil: they begin again
 	answers answers
 	forgot  time.Time // when the refusals were last forgotten
 
@@ -123,7 +124,8 @@ var groups = []struct {
 	{"processes", func(p *pass, d *telemetry.Device) { p.h.people.read(p, d) }},
 }
 
-// settle begins anew when the driver has handed the device out anew.
+// settle begins again when the driver has handed the device out again, and goes on when only the session
+// is another one.
 func (h *handle) settle(p *pass, g *given) {
 	now := h.reader.now()
 	if h.settled == g {
@@ -133,11 +135,17 @@ func (h *handle) settle(p *pass, g *given) {
 		h.retryRefused(now)
 		return
 	}
+	h.settled = g
+	if h.kept != nil {
+		h.kept = nil
+		h.links.resume(p)
+		return
+	}
 	r := h.reader
-	h.settled, h.mig, h.energy, h.errors = g, -1, counter{}, errorCounts{}
+	h.mig, h.energy, h.errors = -1, counter{}, errorCounts{}
 	h.gpm.free()
 	h.parts.free()
-	h.busy.seen, h.peak.seen, h.people.seen = 0, 0, 0 // a driver loaded anew has a clock of its own
+	h.busy.seen, h.peak.seen, h.people.seen = 0, 0, 0 // a driver that was loaded again has a clock of its own
 	h.answers.absent = r.absent
 	h.fields = newBatch[telemetry.Device](uptime)
 	h.fields.add(r.chosen.device, r.major, 0, 0, func(*field[telemetry.Device]) bool { return true })
@@ -179,6 +187,11 @@ func (h *handle) deny() {
 func (h *handle) Sample(context.Context) {
 	h.reader.gate.enter()
 	defer h.reader.gate.leave()
+	h.sample()
+}
+
+// sample is Sample inside the gate.
+func (h *handle) sample() {
 	g := h.given.Load()
 	if g == nil {
 		return
@@ -211,10 +224,21 @@ func (h *handle) Sample(context.Context) {
 // SamplePeriod is well within what the driver keeps.
 func (h *handle) SamplePeriod() time.Duration { return samplePeriod }
 
+// healthy reports whether the driver hands the device out and it answered the last time.
+func (h *handle) healthy() bool { return h.given.Load() != nil && !h.lost.Load() }
+
+// pause frees what the driver holds for the handle and keeps what was read, for the next session to go on
+// with. No read is under way.
+func (h *handle) pause() {
+	h.gpm.pause()
+	h.parts.pause()
+	h.kept = h.given.Swap(nil)
+}
+
 // release frees what the driver holds for the handle. No read is under way.
 func (h *handle) release() {
 	h.gpm.free()
 	h.parts.free()
-	h.settled = nil
+	h.settled, h.kept = nil, nil
 	h.given.Store(nil)
 }

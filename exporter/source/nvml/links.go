@@ -39,7 +39,15 @@ func (l *links) begin(p *pass) {
 	*l = links{}
 	chosen := p.h.reader.chosen
 	if chosen.metrics["gpu.link.throughput"] && !p.h.answers.absent[askThroughput] {
-		l.slow = p.h.measure(p.h.settled)
+		l.slow = &throughput{now: p.h.reader.now}
+		p.h.measure(p.h.settled, l.slow)
+	}
+}
+
+// resume goes on measuring after a renewal of the session.
+func (l *links) resume(p *pass) {
+	if l.slow != nil {
+		p.h.measure(p.h.settled, l.slow)
 	}
 }
 

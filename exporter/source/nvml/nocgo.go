@@ -5,6 +5,7 @@ package nvml
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/gpumeter/gpumeter/exporter/source"
 )
@@ -15,3 +16,6 @@ func build(Config) (opener func(context.Context) (source.Reader, error), follow 
 		return nil, fmt.Errorf("nvml: %w: NVML needs a build with cgo", source.ErrUnbuilt)
 	}, nil
 }
+
+// Probe needs a build with cgo.
+func Probe(string, io.Reader, io.Writer) error { return source.ErrUnbuilt }

@@ -19,9 +19,12 @@ type node struct {
 }
 
 // started opens a library for a test, and closes it at the end, when nothing of it may be held any more.
-func started(t testing.TB, l *fakeLibrary) *node {
+func started(t testing.TB, l *fakeLibrary, with ...func(*Config)) *node {
 	t.Helper()
 	begun, ahead, cfg := time.Now(), new(atomic.Int64), config()
+	for _, set := range with {
+		set(&cfg)
+	}
 	cfg.now = func() time.Time { return begun.Add(time.Duration(ahead.Load())) }
 	r, err := open(l, cfg, newArchive(), everything())
 	if err != nil {

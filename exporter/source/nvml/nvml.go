@@ -76,9 +76,9 @@ type reader struct {
 	chosen        *choice
 	proc          string
 	mostProcesses int
-	onBus         func() int
+	bus           bus
 	now           func() time.Time
-	gate          *gate // shut while the library is initialised anew
+	gate          *gate // shut while the session is renewed
 
 	// What the driver says of itself, at each initialisation.
 	absent       *[questions]bool
@@ -95,8 +95,10 @@ type reader struct {
 
 	handles     []*handle // all ever listed, in the order they were met
 	unwatched   []watch   // handed out since the last listing, and not yet known to the listener
+	listed      int       // devices of the last listing
+	unlisted    int       // devices that the last listing gave no handle of
 	said        map[int]string
-	again       retry // of initialising
+	again       recovery
 	initialised bool
 	hanging     bool // the driver has one of our threads, and is left open
 
@@ -107,7 +109,7 @@ type reader struct {
 func open(lib library, cfg Config, past *archive, chosen *choice) (*reader, error) {
 	r := &reader{
 		lib: lib, log: past.log, past: past, chosen: chosen, proc: cfg.Proc, mostProcesses: cfg.Processes,
-		onBus: cfg.OnBus, now: cfg.now, gate: newGate(), said: map[int]string{}, again: retry{first: cfg.Retry}, stop: make(chan struct{}),
+		bus: bus{cfg.Sys, cfg.Proc}, now: cfg.now, gate: newGate(), said: map[int]string{}, again: newRecovery(cfg), stop: make(chan struct{}),
 	}
 	if err := r.init(); err != nil {
 		return nil, err
@@ -169,12 +171,36 @@ func initFault(ret nvml.Return) error {
 // Devices lists the devices. One that does not give a handle costs only itself, and one that was
 // there before stays: its readings say that it is lost.
 func (r *reader) Devices(context.Context) ([]source.Device, error) {
-	if err := r.renew(); err != nil {
+	if err := r.recover(); err != nil {
 		return nil, err
 	}
-	n, ret := r.lib.DeviceGetCount()
-	if ret != nvml.SUCCESS {
-		return nil, fmt.Errorf("nvml: count devices: %s", ret.Error())
+	return r.list()
+}
+
+// count asks how many devices there are, and again when that fails in passing: an error closes the source,
+// and all its devices are lost meanwhile.
+func (r *reader) count() (n int, err error) {
+	for _, pause := range [...]time.Duration{0, 100 * time.Millisecond, time.Second} {
+		if pause > 0 && !r.pause(pause) {
+			return 0, err
+		}
+		n, ret := r.lib.DeviceGetCount()
+		if ret == nvml.SUCCESS {
+			return n, nil
+		}
+		err = fmt.Errorf("nvml: count devices: %s", ret.Error())
+		if _, whole := reason(ret); whole { // the driver is gone
+			return 0, err
+		}
+		r.log.Warn("devices cannot be counted", "err", err)
+	}
+	return 0, err
+}
+
+func (r *reader) list() ([]source.Device, error) {
+	n, err := r.count()
+	if err != nil {
+		return nil, err
 	}
 	if n == 0 && len(r.handles) == 0 { // only a new Init finds devices that come later
 		return nil, fmt.Errorf("nvml: %w: the driver has no device", source.ErrAbsent)
@@ -206,8 +232,7 @@ func (r *reader) Devices(context.Context) ([]source.Device, error) {
 	for i, h := range r.handles {
 		out[i] = h
 	}
-	r.again.missing = len(faults) > 0 || len(listed) < len(r.handles)
-	r.again.listed = len(listed)
+	r.listed, r.unlisted = len(listed), len(faults)
 	return out, nil
 }
 
@@ -251,17 +276,26 @@ func (r *reader) give(h *handle, dev device) {
 	}
 	g := &given{dev: dev, watched: new(atomic.Bool)}
 	r.past.xids.place(h.identity.UUID, h.identity.PCI)
-	if r.chosen.metrics["gpu.platform.info"] {
-		g.platform = r.platform(dev, h.identity.Minor)
-	}
-	if r.chosen.metrics["gpu.firmware.info"] {
-		g.firmware = r.firmware(dev)
+	if h.kept != nil {
+		g.platform, g.firmware = h.kept.platform, h.kept.firmware
+	} else {
+		r.describe(g, h.identity.Minor)
 	}
 	if r.events != nil {
 		r.unwatched = append(r.unwatched, watch{dev, h.history.xids, g.watched})
 	}
 	h.given.Store(g)
 	h.lost.Store(false) // until a look at it says otherwise
+}
+
+// describe asks for what does not change while the driver hands the device out.
+func (r *reader) describe(g *given, minor string) {
+	if r.chosen.metrics["gpu.platform.info"] {
+		g.platform = r.platform(g.dev, minor)
+	}
+	if r.chosen.metrics["gpu.firmware.info"] {
+		g.firmware = r.firmware(g.dev)
+	}
 }
 
 // say logs the fault of an index when it is new, and its end.

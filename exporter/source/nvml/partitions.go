@@ -271,6 +271,13 @@ func (one *instance) memory(p *pass, out *telemetry.Partitions) {
 	put(&out.MemoryReserved, why, bytes, whole, m.Reserved)
 }
 
+// pause gives back what is held of the driver and keeps the averages.
+func (x *partitions) pause() {
+	for _, g := range x.whole {
+		g.profiler.pause()
+	}
+}
+
 // free gives back what is held of the driver.
 func (x *partitions) free() {
 	for _, g := range x.whole {

@@ -3,91 +3,145 @@
 package nvml
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// retry says when the library is to be initialised anew, which alone finds devices that came
-// later, and devices that were lost and are back.
-type retry struct {
-	missing bool          // the last listing lacked a device that was there before
-	listed  int           // devices of the last listing
-	first   time.Duration // between the first two tries; 0: firstRenewal
-	next    time.Time
-	pause   time.Duration
-}
+// letIn is how long reads under way may take before a renewal is put off: a device that hangs must not hold
+// up the others.
+const letIn = 500 * time.Millisecond
 
-// Between two tries, doubled while a device stays away: the others wait meanwhile.
-const (
-	firstRenewal = 30 * time.Second
-	lastRenewal  = time.Hour
-	// letIn is how long reads under way may take before trying is put off: a device that hangs must
-	// not hold up the others.
-	letIn = 500 * time.Millisecond
-)
+// betweenInits are the pauses before a failed Init is tried again while reads wait.
+var betweenInits = [...]time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}
 
-// why says what there is to gain, "" when there is nothing.
-func (r *reader) why() string {
-	if r.again.missing {
-		return "a device is missing"
-	}
-	for _, h := range r.handles {
-		if h.lost.Load() {
-			return "a device is lost"
-		}
-	}
-	if r.onBus != nil && r.onBus() > r.again.listed && len(r.handles) > 0 {
-		return "there is another device on the bus"
-	}
-	return ""
-}
-
-// renew initialises the library anew where that may bring a device back. Reads wait meanwhile;
-// where one hangs, it is put off.
-func (r *reader) renew() error {
-	why, now := r.why(), r.now()
-	if why == "" {
-		r.again.pause = 0
+// renew shuts the library down and initialises it again. Reads wait until the devices are handed out
+// again: none of a healthy device finds it lost. What is counted and averaged goes on. When a device or the
+// listener hangs, the session stays as it is.
+func (r *reader) renew(why string) error {
+	began := r.now()
+	if !r.stopListening() {
 		return nil
 	}
-	if r.again.pause == 0 { // the device may be back by itself
-		r.again.pause, r.again.next = cmp.Or(r.again.first, firstRenewal), now
-		return nil
-	}
-	if now.Before(r.again.next) {
-		return nil
-	}
-	r.again.next = now.Add(r.again.pause)
-	r.again.pause = min(2*r.again.pause, lastRenewal)
 	if !r.gate.close(letIn) {
-		r.log.Debug("not initialised anew: a device hangs", "why", why)
+		r.log.Debug("the session is not renewed while a device does not answer", "why", why)
+		r.listenAgain()
 		return nil
 	}
 	defer r.gate.open()
-	r.log.Info("initialising anew", "why", why)
-	if err := r.shut(); err != nil {
+	r.log.Info("initialising NVML again", "why", why)
+	kept := r.keep()
+	r.shutdown()
+	if err := r.initAgain(); err != nil {
 		return err
 	}
-	return r.init()
+	if _, err := r.list(); err != nil {
+		return err
+	}
+	for _, h := range kept {
+		if h.given.Load() == nil { // it has gone meanwhile
+			h.release()
+		}
+		h.sample() // the next windows begin now
+	}
+	r.log.Info("NVML is initialised again", "took", r.now().Sub(began), "devices", r.listed)
+	return nil
 }
 
-// shut frees all that is held of the driver and then lets go of it: the listener first, which
-// waits in the library. No read is under way.
-func (r *reader) shut() error {
-	if r.hanging {
+// keep takes in what the driver has sampled until now, and frees what it holds for each device. It returns
+// the devices that answer, whose readings go on after the renewal. No read is under way.
+func (r *reader) keep() (kept []*handle) {
+	for _, h := range r.handles {
+		if h.healthy() {
+			h.sample()
+		}
+		if h.healthy() {
+			kept = append(kept, h)
+			h.pause()
+		} else {
+			h.release()
+		}
+	}
+	return kept
+}
+
+// initAgain initialises the library, and at once again when that fails.
+func (r *reader) initAgain() (err error) {
+	for _, pause := range betweenInits {
+		if pause > 0 && !r.pause(pause) {
+			return err
+		}
+		if err = r.init(); err == nil {
+			return nil
+		}
+		r.log.Warn("NVML cannot be initialised again", "err", err)
+	}
+	return err
+}
+
+// stopListening ends the listener, and reports whether it has let go of the driver.
+func (r *reader) stopListening() bool {
+	if r.events == nil {
+		return true
+	}
+	err := r.events.close()
+	r.events = nil
+	if err == nil {
+		return true
+	}
+	r.hanging = true
+	r.log.Warn("the session is not renewed: the driver does not return from waiting for events", "err", err)
+	r.listenAgain()
+	return false
+}
+
+// listenAgain starts a listener for the devices of a session that goes on.
+func (r *reader) listenAgain() {
+	if !r.chosen.groups["xid"] {
+		return
+	}
+	r.events = listen(r.lib, r.log)
+	for _, h := range r.handles {
+		if g := h.given.Load(); g != nil {
+			r.unwatched = append(r.unwatched, watch{g.dev, h.history.xids, g.watched})
+		}
+	}
+	r.events.watch(r.unwatched)
+	r.unwatched = nil
+}
+
+// shutdown lets go of the library. Nothing of it is held any more.
+func (r *reader) shutdown() {
+	if !r.initialised {
+		return
+	}
+	r.initialised = false
+	if ret := r.lib.Shutdown(); ret != nvml.SUCCESS {
+		r.log.Warn("NVML was not shut down", "err", ret.Error())
+	}
+}
+
+// Close lets go of the driver. It returns errHanging, and leaves the library open, when the driver does not
+// return from a call.
+func (r *reader) Close() error {
+	close(r.stop)
+	if !ends(giveUp, r.background.Wait) {
 		return errHanging
+	}
+	if found, _ := r.again.take(); found != nil {
+		found.release()
 	}
 	if l := r.events; l != nil {
 		r.events = nil
 		if err := l.close(); err != nil {
 			r.hanging = true
-			return err
 		}
 	}
 	r.past.xids.save()
+	if r.hanging {
+		return errHanging
+	}
 	for _, h := range r.handles {
 		h.release()
 	}
@@ -99,27 +153,4 @@ func (r *reader) shut() error {
 		return fmt.Errorf("nvml: shutdown: %s", ret.Error())
 	}
 	return nil
-}
-
-// Close lets go of the driver.
-func (r *reader) Close() error {
-	close(r.stop)
-	if !ends(giveUp, r.background.Wait) {
-		return errHanging
-	}
-	return r.shut()
-}
-
-// ends says whether something ended in time.
-func ends(patience time.Duration, wait func()) bool {
-	done := make(chan struct{})
-	go func() { wait(); close(done) }()
-	t := time.NewTimer(patience)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-		return false
-	}
 }

@@ -5,7 +5,8 @@ package nvml
 import (
 	"context"
 	"errors"
-	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,185 +16,8 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// relist is how often the devices are listed in these tests.
-const relist = firstRenewal
-
-// losing is a device that is lost as long as told so.
-func losing(uuid string, lost *bool) *fakeDevice {
-	d := answering(uuid)
-	d.GetPowerUsageFunc = func() (uint32, nvml.Return) {
-		if *lost {
-			return 0, nvml.ERROR_GPU_IS_LOST
-		}
-		return 100_000, nvml.SUCCESS
-	}
-	return d
-}
-
-// why reads a device, and says why it does not answer.
-func (n *node) why(h *handle) *metric.Reason { return h.Read(n.Context(), new(telemetry.Device)) }
-
-// The library is initialised anew for a device that stays lost, ever less often: the others wait meanwhile.
-func TestRenewalsAreFewer(t *testing.T) {
-	lost := true
-	l := newFakeLibrary(losing("GPU-0", &lost), answering("GPU-1"))
-	n := started(t, l)
-	h, spent := n.list(), time.Duration(0)
-	var at []time.Duration
-	for spent < 4*time.Hour {
-		if why := n.why(h[0]); why != metric.Lost {
-			t.Fatalf("read with %v", why)
-		}
-		n.read(h[1])
-		n.turn(relist)
-		spent += relist
-		before := l.inits
-		if again := n.list(); !slices.Equal(h, again) {
-			t.Fatal("the devices are not the same")
-		}
-		if l.inits != before {
-			at = append(at, spent)
-		}
-	}
-	want := []time.Duration{ // the device may be back by itself, so the second listing is the first to try
-		time.Minute, 90 * time.Second, 150 * time.Second, 270 * time.Second, 510 * time.Second, 990 * time.Second, 1950 * time.Second,
-		3870 * time.Second, 7470 * time.Second, 11070 * time.Second,
-	}
-	if !slices.Equal(at, want) {
-		t.Errorf("initialised anew after\n%v, want\n%v", at, want)
-	}
-
-	// Back, and lost again: it begins anew.
-	lost = false
-	n.read(h[0])
-	n.turn(relist)
-	n.list()
-	lost = true
-	n.why(h[0])
-	before := l.inits
-	for range 2 {
-		n.turn(relist)
-		n.list()
-	}
-	if l.inits != before+1 {
-		t.Errorf("lost once more, it was initialised %d times in a minute, want once", l.inits-before)
-	}
-}
-
-// A device that is back is not waited for, though nobody reads it; one that is still lost is, as its
-// samples tell.
-func TestRenewalsWithoutReads(t *testing.T) {
-	for _, back := range []bool{true, false} {
-		lost := true
-		d := losing("GPU-0", &lost)
-		d.GetSamplesFunc = func(nvml.SamplingType, uint64) (nvml.ValueType, []nvml.Sample, nvml.Return) {
-			if lost {
-				return 0, nil, nvml.ERROR_GPU_IS_LOST
-			}
-			return 0, nil, nvml.ERROR_NOT_FOUND
-		}
-		l := newFakeLibrary(d)
-		n := started(t, l)
-		h := n.list()[0]
-		n.why(h)
-		for range 2 {
-			n.turn(relist)
-			n.list()
-		}
-		if l.inits != 2 {
-			t.Fatalf("initialised %d times, want twice", l.inits)
-		}
-		lost = !back
-		for range 20 {
-			h.Sample(t.Context())
-			n.turn(relist)
-			n.list()
-		}
-		if more := l.inits > 2; more == back {
-			t.Errorf("back: %v; initialised %d times more", back, l.inits-2)
-		}
-	}
-}
-
-// enumerating finds devices when it is initialised alone, as the driver does.
-type enumerating struct {
-	*fakeLibrary
-	found int
-}
-
-func (l *enumerating) Init() nvml.Return {
-	l.found = len(l.devices)
-	return l.fakeLibrary.Init()
-}
-
-func (l *enumerating) DeviceGetCount() (int, nvml.Return) { return l.found, nvml.SUCCESS }
-
-// A device that came onto the bus is found by initialising anew, and the others stay who they are.
-func TestRenewalForAnother(t *testing.T) {
-	l := &enumerating{fakeLibrary: newFakeLibrary(answering("GPU-0"))}
-	cfg, onBus := config(), 1
-	cfg.OnBus = func() int { return onBus }
-	r, err := open(l, cfg, newArchive(), everything())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closed(t, r)
-	n := &node{TB: t, reader: r}
-	first := n.list()[0]
-	n.list()
-	n.list()
-	if l.inits != 1 {
-		t.Errorf("initialised %d times with all of the bus listed", l.inits)
-	}
-	onBus, l.devices = 2, append(l.devices, answering("GPU-1"))
-	for range 3 {
-		n.list()
-	}
-	if all := n.list(); len(all) != 2 || all[0] != first || l.inits != 2 {
-		t.Errorf("%d devices, initialised %d times", len(all), l.inits)
-	}
-}
-
-// A device that hangs puts it off, and the others are read meanwhile.
-func TestRenewalPutOff(t *testing.T) {
-	lost := true
-	hanging, hang := make(chan struct{}), make(chan struct{})
-	stuck := answering("GPU-1")
-	stuck.GetPowerUsageFunc = func() (uint32, nvml.Return) {
-		close(hanging)
-		<-hang
-		return 0, nvml.SUCCESS
-	}
-	l := newFakeLibrary(losing("GPU-0", &lost), stuck, answering("GPU-2"))
-	n := started(t, l)
-	h := n.list()
-	n.why(h[0])
-	done := make(chan *metric.Reason)
-	go func() { done <- h[1].Read(context.Background(), new(telemetry.Device)) }()
-	<-hanging
-	for range 3 {
-		n.turn(relist)
-		n.list()
-		n.read(h[2])
-	}
-	if l.inits != 1 {
-		t.Errorf("initialised %d times while a device hangs", l.inits)
-	}
-	close(hang)
-	if why := <-done; why != nil {
-		t.Errorf("after hanging: %s", why.Text)
-	}
-	stuck.GetPowerUsageFunc = func() (uint32, nvml.Return) { return 0, nvml.SUCCESS }
-	n.turn(time.Hour)
-	n.list()
-	if l.inits != 2 {
-		t.Errorf("initialised %d times when none hangs any more, want twice", l.inits)
-	}
-	n.read(h[1])
-}
-
-// What was counted goes on over it: XIDs, busy time, seconds of the profile.
-func TestCountsOutliveRenewal(t *testing.T) {
+// What was counted of a device that was lost goes on: XIDs, busy time, seconds of the profile.
+func TestRenewal_CountsOfTheLostDeviceGoOn(t *testing.T) {
 	lost := false
 	d := losing("GPU-0", &lost)
 	at := 100.
@@ -203,7 +27,7 @@ func TestCountsOutliveRenewal(t *testing.T) {
 	}
 	l := newFakeLibrary(d)
 	averaging(l, map[nvml.GpmMetricId]float64{2: 50}, nil)
-	n := started(t, l)
+	n, _ := recovering(t, l)
 	h := n.list()[0]
 	for range 3 {
 		h.Sample(t.Context())
@@ -221,11 +45,13 @@ func TestCountsOutliveRenewal(t *testing.T) {
 	}
 	lost = true
 	n.why(h)
+	lost = false
+	n.list()
+	h.lost.Store(true) // the session does not know that it is back
 	for range 2 {
 		n.turn(relist)
-		n.list()
+		n.lists()
 	}
-	lost = false
 	if l.inits != 2 || n.list()[0] != h {
 		t.Fatalf("initialised %d times; the same: %v", l.inits, n.list()[0] == h)
 	}
@@ -241,8 +67,139 @@ func TestCountsOutliveRenewal(t *testing.T) {
 	eventually(t, "an XID after it", func() bool { return errorsOf(n.read(h).XID.Errors)["79"] == 2 })
 }
 
-// When it fails, the reader is closed; a library that is not open is not shut down.
-func TestRenewalFails(t *testing.T) {
+// slowInit is a driver whose Init takes long, and fails some times, after the first.
+type slowInit struct {
+	*fakeLibrary
+	takes time.Duration
+	fails int
+}
+
+func (l *slowInit) Init() nvml.Return {
+	if l.inits > 0 {
+		time.Sleep(l.takes)
+		if l.fails > 0 {
+			l.fails--
+			l.inits++
+			return nvml.ERROR_UNKNOWN
+		}
+	}
+	return l.fakeLibrary.Init()
+}
+
+// While the session is renewed, reads of healthy devices wait: none finds its device lost, and none has a gap
+// in its profile, also when Init fails at first.
+func TestRenewal_HealthyDevicesAreReadThroughout(t *testing.T) {
+	for _, fails := range []int{0, 2} {
+		lost := true
+		healthy := answering("GPU-1")
+		var load atomic.Int64
+		healthy.GetSamplesFunc = func(of nvml.SamplingType, seen uint64) (nvml.ValueType, []nvml.Sample, nvml.Return) {
+			s := sample(float64(load.Add(1)), 100)
+			return nvml.VALUE_TYPE_UNSIGNED_INT, []nvml.Sample{s}, nvml.SUCCESS
+		}
+		l := &slowInit{newFakeLibrary(losing("GPU-0", &lost), healthy), 200 * time.Millisecond, fails}
+		averaging(l.fakeLibrary, map[nvml.GpmMetricId]float64{2: 50}, nil)
+		p := &prober{lib: l.fakeLibrary}
+		cfg, ahead, begun := config(), new(atomic.Int64), time.Now()
+		cfg.startProbe = p.start
+		cfg.now = func() time.Time { return begun.Add(time.Duration(ahead.Load())) }
+		r, err := open(l, cfg, newArchive(), everything())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &node{TB: t, reader: r, ahead: ahead}
+		h := n.list()
+		n.why(h[0])
+		for range 3 {
+			h[1].Sample(t.Context())
+			n.turn(samplePeriod)
+		}
+		before := n.read(h[1])
+		lost = false
+		h[0].lost.Store(true)
+
+		stop := make(chan struct{})
+		var reads sync.WaitGroup
+		reads.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				out := new(telemetry.Device)
+				if why := h[1].Read(context.Background(), out); why != nil {
+					t.Errorf("a healthy device is read with %q during the renewal", why.Text)
+				}
+				if why := out.Profiling.SMActive.Why(); why != nil {
+					t.Errorf("a healthy device has no profile during the renewal: %s", why.Text)
+				}
+			}
+		})
+		n.lists()
+		n.turn(time.Second)
+		n.lists()
+		close(stop)
+		reads.Wait()
+		if l.inits < 2 || l.fails != 0 {
+			t.Fatalf("initialised %d times, %d failures to come", l.inits, l.fails)
+		}
+		n.read(h[0])
+		after := n.read(h[1])
+		for what, of := range map[string]func(*telemetry.Device) metric.Value{
+			"busy time": func(d *telemetry.Device) metric.Value { return d.Utilization.BusyTime },
+			"SM time":   func(d *telemetry.Device) metric.Value { return d.Profiling.SMActiveTime },
+			"SM active": func(d *telemetry.Device) metric.Value { return d.Profiling.SMActive },
+		} {
+			if a, b := n.number(what, of(before)), n.number(what, of(after)); b < a {
+				t.Errorf("%s: %v after the renewal, %v before", what, b, a)
+			}
+		}
+		closed(t, r)
+		if n := l.samples.Load(); n != 0 {
+			t.Errorf("%d samples of the profiler are still held", n)
+		}
+	}
+}
+
+// A device that hangs puts the renewal off, and the others are read meanwhile.
+func TestRenewal_IsPutOffWhileADeviceHangs(t *testing.T) {
+	lost := true
+	hanging, hang := make(chan struct{}), make(chan struct{})
+	stuck := answering("GPU-1")
+	block := sync.OnceFunc(func() { close(hanging); <-hang })
+	stuck.GetClockInfoFunc = func(nvml.ClockType) (uint32, nvml.Return) { block(); return 1000, nvml.SUCCESS }
+	l := newFakeLibrary(losing("GPU-0", &lost), stuck, answering("GPU-2"))
+	n, _ := recovering(t, l)
+	h := n.list()
+	n.why(h[0])
+	lost = false
+	h[0].lost.Store(true)
+	done := make(chan *metric.Reason)
+	go func() { done <- h[1].Read(context.Background(), new(telemetry.Device)) }()
+	<-hanging
+	for range 3 {
+		n.turn(relist)
+		n.lists()
+		n.read(h[2])
+	}
+	if l.inits != 1 {
+		t.Errorf("initialised %d times while a device hangs", l.inits)
+	}
+	close(hang)
+	if why := <-done; why != nil {
+		t.Errorf("after hanging: %s", why.Text)
+	}
+	n.turn(time.Hour)
+	n.lists()
+	if l.inits != 2 {
+		t.Errorf("initialised %d times when none hangs any more, want twice", l.inits)
+	}
+	n.read(h[1])
+}
+
+// When Init fails for good, the reader is closed; a library that is not open is not shut down.
+func TestRenewal_InitFailsForGood(t *testing.T) {
 	lost := true
 	l := newFakeLibrary(losing("GPU-0", &lost))
 	r, err := open(l, config(), newArchive(), everything())
@@ -268,30 +225,46 @@ func TestRenewalFails(t *testing.T) {
 	}
 }
 
-// A listener that does not come back leaves the library open, also when the reader is then closed.
-func TestRenewalLeavesLibraryOpen(t *testing.T) {
+// A listener that does not come back leaves the library open, and the devices are read all the same.
+func TestRenewal_ListenerThatHangsLeavesTheSessionOpen(t *testing.T) {
 	lost := true
-	l := newFakeLibrary(losing("GPU-0", &lost))
+	l := newFakeLibrary(losing("GPU-0", &lost), answering("GPU-1"))
 	waiting, hang := make(chan struct{}), make(chan struct{})
 	defer close(hang)
-	l.eventSet = func() (nvml.EventSet, nvml.Return) { return hangingSet(waiting, hang), nvml.SUCCESS }
-	r, err := open(l, config(), newArchive(), everything())
+	hanging := hangingSet(waiting, hang)
+	var sets atomic.Int32
+	l.eventSet = func() (nvml.EventSet, nvml.Return) {
+		if sets.Add(1) == 1 {
+			return hanging, nvml.SUCCESS
+		}
+		return (&fakeLibrary{events: l.events}).EventSetCreate()
+	}
+	p := &prober{lib: l}
+	cfg := config()
+	cfg.startProbe = p.start
+	r, err := open(l, cfg, newArchive(), everything())
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.events.giveUp = 10 * time.Millisecond
 	n := &node{TB: t, reader: r}
-	h := n.list()[0]
+	h := n.list()
 	<-waiting
-	n.why(h)
-	n.list()
-	if _, err := r.Devices(t.Context()); !errors.Is(err, errHanging) {
-		t.Errorf("listed with %v, want %v", err, errHanging)
+	n.why(h[0])
+	lost = false
+	h[0].lost.Store(true)
+	n.lists()
+	n.lists()
+	n.read(h[1])
+	if l.inits != 1 || p.probes != 1 {
+		t.Errorf("initialised %d times after %d probes", l.inits, p.probes)
 	}
+	l.events <- nvml.EventData{Device: l.devices[1].Raw(), EventType: xidEvents, EventData: 13}
+	eventually(t, "an XID by the next listener", func() bool { return countOf(h[1].history.xids, 13) == 1 })
 	if err := r.Close(); !errors.Is(err, errHanging) {
 		t.Errorf("closed with %v, want %v", err, errHanging)
 	}
-	if len(l.order) != 0 || l.users != 1 {
-		t.Errorf("released %v under a thread that is in the library", l.order)
+	if l.users != 1 {
+		t.Error("the library was shut down under a thread that is in it")
 	}
 }

@@ -27,10 +27,9 @@ var counters = [...]nvml.PcieUtilCounter{
 	telemetry.NetworkIoDirectionReceive:  nvml.PCIE_UTIL_RX_BYTES,
 }
 
-// measure measures until the library is closed or the driver hands the device out anew.
-func (h *handle) measure(of *given) *throughput {
+// measure measures in the background until the library is closed or the driver hands the device out again.
+func (h *handle) measure(of *given, t *throughput) {
 	r := h.reader
-	t := &throughput{now: r.now}
 	r.background.Go(func() {
 		for r.pause(samplePeriod) {
 			r.gate.enter()
@@ -44,7 +43,6 @@ func (h *handle) measure(of *given) *throughput {
 			}
 		}
 	})
-	return t
 }
 
 func (t *throughput) measure(dev device) {

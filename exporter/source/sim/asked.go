@@ -68,7 +68,7 @@ func parseTrouble(part string) (asked, error) {
 func readTime(part, text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > 1000*time.Hour {
-		return 0, fmt.Errorf("%q: %q is no time such as 90s or 1h30m; write NAME@FROM+FOR", part, text)
+		return 0, fmt.Errorf("%q: invalid time %q; write NAME@FROM+FOR with times such as 90s or 1h30m", part, text)
 	}
 	return d, nil
 }

@@ -30,12 +30,12 @@ func TestFaultsOfANode(t *testing.T) {
 	for node, want := range map[string]string{
 		"h100x8,engine-slo":           `"engine-slo": no fault "engine-slo"; did you mean "engine-slow"?; faults are engine-slow, engine-saturated`,
 		"h100x8,slow@1m":              `no fault "slow"`,
-		"h100x8,engine-slow@":         `"" is no time such as 90s`,
-		"h100x8,engine-slow@5":        `"5" is no time`,
-		"h100x8,engine-slow@1m+":      `"" is no time`,
-		"h100x8,engine-slow@-1m":      `"-1m" is no time`,
-		"h100x8,engine-slow@1m+9999h": `"9999h" is no time`,
-		"engine-slow":                 `has no board; models are`,
+		"h100x8,engine-slow@":         `invalid time ""; write NAME@FROM+FOR`,
+		"h100x8,engine-slow@5":        `invalid time "5"`,
+		"h100x8,engine-slow@1m+":      `invalid time ""`,
+		"h100x8,engine-slow@-1m":      `invalid time "-1m"`,
+		"h100x8,engine-slow@1m+9999h": `invalid time "9999h"`,
+		"engine-slow":                 `has no device; models are`,
 	} {
 		if _, err := New(Config{Node: node}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", node, err, want)

@@ -167,7 +167,7 @@ func TestSlurmsJobs(t *testing.T) {
 	if len(jobs) != 2 || jobs[""] != 4 || pods["team-serving"] != 4 || len(pods) != 2 {
 		t.Errorf("jobs %v, namespaces %v; want one job of four boards, and four that serve", jobs, pods)
 	}
-	if _, err := New(Config{Node: "slurm"}); err == nil || !strings.Contains(err.Error(), "has no board") {
-		t.Errorf("%v; want that it has no board", err)
+	if _, err := New(Config{Node: "slurm"}); err == nil || !strings.Contains(err.Error(), "has no device") {
+		t.Errorf("%v; want that it has no device", err)
 	}
 }

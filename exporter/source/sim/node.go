@@ -55,7 +55,7 @@ func parse(node string) (slots []slot, all asks, err error) {
 		}
 		one, err := parseTrouble(part)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("sim: node %q: %w", node, err))
+			faults = append(faults, err)
 		}
 		all = append(all, one)
 	}
@@ -63,12 +63,12 @@ func parse(node string) (slots []slot, all asks, err error) {
 		entries = strings.Split(nodes[entries[0]], ",")
 	}
 	if len(entries) == 0 {
-		faults = append(faults, fmt.Errorf("sim: node %q has no board; %s", node, catalogue(modelIDs())))
+		faults = append(faults, fmt.Errorf("%q has no device; %s", node, catalogue()))
 	}
 	for entry, part := range entries {
 		b, count, err := parseEntry(part)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("sim: node %q: %w", node, err))
+			faults = append(faults, err)
 			continue
 		}
 		for i := range count {
@@ -77,16 +77,17 @@ func parse(node string) (slots []slot, all asks, err error) {
 		}
 	}
 	if len(slots) > most {
-		faults = append(faults, fmt.Errorf("sim: node %q has %d boards; the most is %d", node, len(slots), most))
+		faults = append(faults, fmt.Errorf("%q has %d devices; the most is %d", node, len(slots), most))
 	}
 	return slots, all, errors.Join(faults...)
 }
 
-// parseEntry reads MODELxCOUNT. A model may have an x of its own, so the last one divides.
+// parseEntry reads MODEL, which is one device, or MODELxCOUNT. A model may have an x of its own, so
+// the last one divides.
 func parseEntry(part string) (*board, int, error) {
 	known := modelIDs()
-	if slices.Contains(known, part) {
-		return nil, 0, fmt.Errorf("%q has no count; write %sx1", part, part)
+	if i := slices.Index(known, part); i >= 0 {
+		return &boards[i], 1, nil
 	}
 	cut := max(0, strings.LastIndexByte(part, 'x'))
 	id, digits := part[:cut], strings.TrimPrefix(part[cut:], "x")
@@ -98,14 +99,17 @@ func parseEntry(part string) (*board, int, error) {
 	case i >= 0:
 		return &boards[i], count, nil
 	case err == nil && id != "":
-		return nil, 0, fmt.Errorf("%q: no model %q%s; %s", part, id, spell.Suggest(id, known), catalogue(known))
+		return nil, 0, fmt.Errorf("%q: no model %q%s; %s", part, id, spell.Suggest(id, known), catalogue())
 	}
-	suggestion := spell.Suggest(part, append(slices.Clone(known), nodeNames()...))
-	return nil, 0, fmt.Errorf("%q is not MODELxCOUNT%s; %s", part, suggestion, catalogue(known))
+	words := slices.Concat(known, nodeNames(), troubleNames(), []string{slurm})
+	return nil, 0, fmt.Errorf("%q is not a model, MODELxCOUNT, a node or a fault%s; %s", part, spell.Suggest(part, words), catalogue())
 }
 
-func catalogue(known []string) string {
-	return "models are " + strings.Join(known, ", ") + "; nodes with a name are " + strings.Join(nodeNames(), ", ")
+// catalogue lists the words that describe a node.
+func catalogue() string {
+	list := func(words []string) string { return strings.Join(words, ", ") }
+	return "models are " + list(modelIDs()) + "; nodes are " + list(nodeNames()) + "; faults are " + list(troubleNames()) +
+		"; with " + slurm + " trainings are jobs of Slurm"
 }
 
 func nodeNames() []string { return slices.Sorted(maps.Keys(nodes)) }

@@ -15,6 +15,9 @@ func TestParse(t *testing.T) {
 		"h100migx2,h100x1":     "h100mig h100mig h100",
 		"h100x1,a100x1,h100x1": "h100 a100 h100",
 		"mixed":                "h100 h100 h100mig b200 a100 l40s rtx4090 mi300x gaudi3",
+		"h100x2,mi300x":        "h100 h100 mi300x",
+		"h100":                 "h100",
+		"h100mig,gaudi3":       "h100mig gaudi3",
 		"Mixed":                "h100 h100 h100mig b200 a100 l40s rtx4090 mi300x gaudi3",
 	} {
 		slots, _, err := parse(node)
@@ -33,23 +36,23 @@ func TestParse(t *testing.T) {
 
 func TestParseFaults(t *testing.T) {
 	for node, want := range map[string][]string{
-		"":                     {`"" is not MODELxCOUNT`, "models are h100, h100mig, h200"},
-		"h10x8":                {`node "h10x8"`, `no model "h10"`, `did you mean "h100"?`, "models are h100, h100mig, h200", "nodes with a name are mixed"},
+		"":                     {`"" is not a model`, "models are h100, h100mig, h200"},
+		"h10x8":                {`"h10x8": no model "h10"`, `did you mean "h100"?`, "models are h100, h100mig, h200", "nodes are mixed"},
 		"mi300x8":              {`no model "mi300"`, `did you mean "mi300x"?`},
-		"h100mig":              {`"h100mig" has no count; write h100migx1`},
+		"h100mg":               {`"h100mg" is not a model`, `did you mean "h100mig"?`},
+		"h100x8,nofault":       {`"nofault" is not a model, MODELxCOUNT, a node or a fault; models are h100`, "faults are engine-slow", "gpu-idle; with slurm"},
+		"h100x8,slrum":         {`did you mean "slurm"?`},
 		"h100mgx1":             {`did you mean "h100mig"?`},
-		"mi300x":               {`"mi300x" has no count; write mi300xx1`},
-		"h100":                 {`"h100" has no count; write h100x1`},
-		"mixd":                 {`"mixd" is not MODELxCOUNT; did you mean "mixed"?`},
+		"mixd":                 {`"mixd" is not a model, MODELxCOUNT, a node or a fault; did you mean "mixed"?`},
 		"h100x0":               {`"h100x0": the count "0" is not a number from 1 to 64`},
 		"h100x65":              {`the count "65"`},
 		"h100x-1":              {`the count "-1"`},
 		"h100x":                {`the count ""`},
 		"h100xtwo":             {`the count "two"`},
-		"h100x8,":              {`node "h100x8,": "" is not`},
-		"x8":                   {`"x8" is not MODELxCOUNT`},
-		"8":                    {`"8" is not MODELxCOUNT`},
-		"h100x40,a100x25":      {"has 65 boards; the most is 64"},
+		"h100x8,":              {`"" is not a model`},
+		"x8":                   {`"x8" is not a model`},
+		"8":                    {`"8" is not a model`},
+		"h100x40,a100x25":      {"has 65 devices; the most is 64"},
 		"h100x2,zzzzx1,a100xy": {`no model "zzzz"; models`, `the count "y"`}, // all at once
 	} {
 		_, err := New(Config{Node: node})

@@ -13,7 +13,7 @@ import (
 
 // Config says which node is simulated.
 type Config struct {
-	Node    string           // boards and how many of each: h100x8, or h100x2,h100migx1, or the name of a node: mixed; and faults
+	Node    string           // models and their counts: h100x8, or h100x2,h100mig, or the name of a node: mixed; and faults
 	Now     func() time.Time // called from many goroutines; nil: time.Now
 	Tenants *Tenants         // told whose work is on the boards; nil: nobody asks
 	Faults  func() Faults    // asked with each reading, by one at a time, for those beside the node's own; nil: there are none

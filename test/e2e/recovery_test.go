@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/gpumeter/gpumeter/test/fakenvml"
+)
+
+// scrapesOfRecovery is how many a run makes, a second apart; GPUMETER_RECOVERY_SCRAPES sets another number.
+func scrapesOfRecovery(t *testing.T) int {
+	text := os.Getenv("GPUMETER_RECOVERY_SCRAPES")
+	if text == "" {
+		return 25
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 20 {
+		t.Fatalf("GPUMETER_RECOVERY_SCRAPES=%s: want a number of at least 20", text)
+	}
+	return n
+}
+
+// One of eight GPUs falls off the bus and comes back at the end. No scrape finds a healthy GPU absent, late or
+// lost, and none has a gap in its profile, whatever it takes to get the lost one back.
+func TestRecovery_HealthyGPUsAreOnEveryPage(t *testing.T) {
+	const lost, gpus = 3, 8
+	for name, c := range map[string]struct {
+		driver    []string // what the driver does from the loss on
+		recovered bool     // the lost one is back in the end
+	}{
+		"NVML can be initialised":      {nil, true},
+		"Init takes half a second":     {[]string{"init_ms 500"}, true},
+		"Init fails":                   {[]string{"fail nvmlInit_v2 999"}, false},
+		"Init takes 20 s":              {[]string{"init_ms 20000"}, false},
+		"the device stays off the bus": {[]string{fmt.Sprintf("fallen %d", lost)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			library, config := fakeDriver(t)
+			fakenvml.Configure(t, config, fmt.Sprintf("gpus %d", gpus))
+			interval := "1s" // of a short run
+			if scrapesOfRecovery(t) > 100 {
+				interval = "30s"
+			}
+			e := serve(t, []string{"FAKENVML_CONFIG=" + config}, "--nvml.library", library, "--kernel-log", "none",
+				"--relist-interval", interval, "--retry-interval", interval, "--max-age", "100ms", "--log.level", "debug")
+			page := func() map[string]*dto.MetricFamily { return parse(t, e.get(t, "/metrics", "Accept", "text/plain")) }
+			var before map[string]int
+			waitUntil(t, "every GPU has a profile", func() bool {
+				all := page()
+				before = seriesByGPU(all, lost)
+				for i := range gpus {
+					if _, ok := series(all, "gpu_sm_active_ratio", fmt.Sprint("gpu_index=", i)); !ok {
+						return false
+					}
+				}
+				return true
+			})
+			last := map[string]float64{}
+			n := scrapesOfRecovery(t)
+			for i := range n {
+				switch i {
+				case 2:
+					fakenvml.Configure(t, config, append([]string{fmt.Sprintf("gpus %d", gpus), fmt.Sprintf("fallen %d", lost)}, c.driver...)...)
+				case n - 15: // it could be back, which only Init finds
+					fakenvml.Configure(t, config, append([]string{fmt.Sprintf("gpus %d", gpus)}, c.driver...)...)
+				}
+				all := page()
+				compareGPUs(t, i, before, seriesByGPU(all, lost))
+				for gpu := range gpus {
+					if gpu != lost {
+						checkHealthy(t, i, all, fmt.Sprint("gpu_index=", gpu), last)
+					}
+				}
+				time.Sleep(time.Second)
+			}
+			lostIsUp := func() bool { up, _ := series(page(), "gpu_up", fmt.Sprint("gpu_index=", lost)); return up == 1 }
+			if c.recovered {
+				waitUntil(t, "the lost GPU is read again", lostIsUp)
+			} else if lostIsUp() {
+				t.Error("the lost GPU is read, though that costs the others")
+			}
+		})
+	}
+}
+
+// waitUntil polls for two minutes: a probe for a device that stayed away for long is made that rarely.
+func waitUntil(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// seriesByGPU counts the series of each GPU but one.
+func seriesByGPU(families map[string]*dto.MetricFamily, but int) map[string]int {
+	out := map[string]int{}
+	for name, f := range families {
+		if !strings.HasPrefix(name, "gpu_") || strings.HasPrefix(name, "gpu_workload") || strings.HasPrefix(name, "gpu_usage") {
+			continue
+		}
+		for _, m := range f.Metric {
+			for _, l := range m.Label {
+				if l.GetName() == "gpu_index" && l.GetValue() != strconv.Itoa(but) {
+					out[l.GetValue()]++
+				}
+			}
+		}
+	}
+	return out
+}
+
+func compareGPUs(t *testing.T, scrape int, want, got map[string]int) {
+	t.Helper()
+	for gpu, n := range want {
+		if got[gpu] < n {
+			t.Errorf("scrape %d: GPU %s has %d series, %d before", scrape, gpu, got[gpu], n)
+		}
+	}
+}
+
+// checkHealthy checks that a GPU is up and profiled, and that its counters do not fall.
+func checkHealthy(t *testing.T, scrape int, all map[string]*dto.MetricFamily, gpu string, last map[string]float64) {
+	t.Helper()
+	if up, _ := series(all, "gpu_up", gpu); up != 1 {
+		for _, m := range all["gpu_state"].GetMetric() {
+			if strings.Contains(m.String(), strings.TrimPrefix(gpu, "gpu_index=")) && m.GetGauge().GetValue() == 1 {
+				t.Logf("%v", m)
+			}
+		}
+		t.Errorf("scrape %d: %s is not up", scrape, gpu)
+	}
+	if _, ok := series(all, "gpu_sm_active_ratio", gpu); !ok {
+		t.Errorf("scrape %d: %s has a gap in its profile", scrape, gpu)
+	}
+	for _, name := range []string{"gpu_sm_active_time_seconds_total", "gpu_busy_time_seconds_total", "gpu_energy_joules_total"} {
+		n, ok := series(all, name, gpu)
+		if before, had := last[name+gpu]; had && (!ok || n < before) {
+			t.Errorf("scrape %d: %s of %s is %v (there: %v), %v before", scrape, name, gpu, n, ok, before)
+		}
+		last[name+gpu] = n
+	}
+}
