@@ -153,7 +153,7 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 		NVML: nvml.Config{
 			Library: c.NVMLLibrary, On: on, Logger: log, Proc: c.HostProc, Processes: max(c.ProcessLimit, mostProcesses),
 			Sys: c.HostSys, Timeout: c.ReadTimeout, Probe: probeCommand(c.NVMLLibrary), KernelLog: kernelLog, State: kept, Retry: c.RetryInterval,
-			Hold: c.WorkloadHold,
+			Hold:   c.WorkloadHold,
 			Owners: c.Attribution != "none",
 		},
 		Host: host.Config{Proc: c.HostProc},
