@@ -14,10 +14,11 @@ import (
 
 // Config says who is asked, and how long series live. Zero durations and limits take the defaults.
 type Config struct {
-	// Claims are who was given what, from memory: it is asked for every picture.
-	Claims []func([]snapshot.Device) []Claim
+	// Claims return the allocations of these devices. They are called under a lock, for every snapshot
+	// and once a second: they answer from memory.
+	Claims []func([]DeviceRef) []Claim
 	// Place says whose work a process of the host does, and how that was found; false when nobody knows,
-	// and then why.
+	// and then why. It may read files: no lock is held, and the feed does not wait for it in a scrape.
 	Place func(pid int64) (Workload, string, bool)
 	Hold  time.Duration // from its first sight for which a workload's counts are told as 0; default 30 s
 	Await time.Duration // the longest for which labels wait for who tells of pods, where that was not asked yet; default 2 min
@@ -33,12 +34,12 @@ type Attributor struct {
 	cfg Config
 
 	mu       sync.Mutex
-	turn     uint64    // pictures taken
-	last     time.Time // of the picture before
-	clock    time.Time // as last, without the times nobody looked: it never goes back
-	missed   float64   // seconds nobody looked
-	devices  []snapshot.Device
-	said     []Claim // of them
+	turn     uint64      // pictures taken
+	last     time.Time   // of the picture before
+	clock    time.Time   // as last, without the times nobody looked: it never goes back
+	missed   float64     // seconds nobody looked
+	devices  []DeviceRef // of the last snapshot
+	said     []Claim     // of them
 	wards    map[string]*ward
 	accounts map[key]*account
 	order    []*account // by first sight, those that were retired too
@@ -92,28 +93,30 @@ func New(cfg Config) *Attributor {
 	}
 }
 
-// Stage is the snapshot.Stage. A picture composed for a scrape that could not wait is told the
-// owners and accounts of the one before, and counts nothing.
+// Stage is the Run of a snapshot.Stage. It is called for one snapshot at a time, in order.
 func (a *Attributor) Stage(s *snapshot.Snapshot) {
+	uses := make([][]Use, len(s.Devices))
+	for i := range s.Devices {
+		uses[i] = a.uses(&s.Devices[i])
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !s.Partial {
-		a.take(s)
-	}
+	a.take(s, uses)
 	a.tell(s)
 }
 
 // take accounts for the time since the picture before, to who held things then, and finds who
-// holds them now.
-func (a *Attributor) take(s *snapshot.Snapshot) {
+// holds them now. uses are those of each device.
+func (a *Attributor) take(s *snapshot.Snapshot, uses [][]Use) {
 	a.turn++
 	seconds, known := a.pass(s.Taken)
-	a.devices = a.recall(s.Devices)
+	devices := a.recall(s.Devices)
+	a.devices = References(devices)
 	a.said = a.claims(a.devices)
 	claims := byThing(a.said)
 	a.result = result{owners: map[Thing]Owner{}, seen: map[string]sight{}}
-	for i := range a.devices {
-		a.device(&a.devices[i], claims, seconds, known)
+	for i := range devices {
+		a.device(&devices[i], uses[i], claims, seconds, known)
 	}
 	a.sweep()
 }
@@ -136,7 +139,7 @@ func (a *Attributor) pass(taken time.Time) (seconds float64, known bool) {
 	return since.Seconds(), true
 }
 
-func (a *Attributor) claims(devices []snapshot.Device) []Claim {
+func (a *Attributor) claims(devices []DeviceRef) []Claim {
 	var all []Claim
 	for _, ask := range a.cfg.Claims {
 		all = append(all, ask(devices)...)
@@ -154,13 +157,13 @@ func byThing(all []Claim) map[Thing][]Claim {
 }
 
 // device accounts for one device and its partitions.
-func (a *Attributor) device(d *snapshot.Device, claims map[Thing][]Claim, seconds float64, known bool) {
+func (a *Attributor) device(d *snapshot.Device, uses []Use, claims map[Thing][]Claim, seconds float64, known bool) {
 	uuid := d.Identity.UUID
 	if uuid == "" {
 		return // a device nobody has met yet is nobody's
 	}
 	w := a.ward(uuid)
-	uses := w.remember(d, a.uses(d))
+	uses = w.remember(d, uses)
 	a.result.seen[uuid] = sightOf(d, uses)
 	w.rest.see(d)
 	now := countsOf(&d.Read)
@@ -197,7 +200,7 @@ func (a *Attributor) book(d *snapshot.Device, w *ward, stakes []stake, uses []Us
 	}
 }
 
-// uses are the device's processes and whose they are.
+// uses returns the device's processes and their workloads. It may take long, since it reads /proc.
 func (a *Attributor) uses(d *snapshot.Device) []Use {
 	out := make([]Use, 0, len(d.Read.Processes))
 	for i := range d.Read.Processes {

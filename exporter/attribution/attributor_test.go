@@ -27,7 +27,7 @@ type node struct {
 
 func newNode(t *testing.T, cfg Config) *node {
 	n := &node{T: t, now: time.Unix(1_800_000_000, 0)}
-	cfg.Claims = append(cfg.Claims, func([]snapshot.Device) []Claim { return n.claims })
+	cfg.Claims = append(cfg.Claims, func([]DeviceRef) []Claim { return n.claims })
 	n.a = New(cfg)
 	n.read.Power.Draw.Set(100)
 	n.read.Utilization.Utilization.Set(0)
@@ -182,21 +182,6 @@ func TestOwnersOfADevice(t *testing.T) {
 	if d := &n.last.Devices[0]; d.Owned.Get("gpu_model") != "" || d.Owned.Get("gpu_uuid") != "GPU-0" || d.Labels.Get("gpu_model") != "H100" {
 		t.Errorf("to be joined: gauges have %s, and all else %s", d.Owned.Text(), d.Labels.Text())
 	}
-}
-
-// A picture for a scrape that could not wait shows who owns what, and counts nothing.
-func TestPartial(t *testing.T) {
-	n := newNode(t, Config{Hold: time.Nanosecond})
-	n.claim("a", 1)
-	n.picture(0, 0, 0)
-	n.picture(10*time.Second, 5, 0)
-	partial := &snapshot.Snapshot{Taken: n.now.Add(time.Minute), Partial: true, Devices: n.last.Devices}
-	n.a.Stage(partial)
-	if len(partial.Workloads) != 3 || len(partial.Owners) != 1 {
-		t.Errorf("%d workloads, %d owners", len(partial.Workloads), len(partial.Owners))
-	}
-	n.picture(10*time.Second, 5, 0)
-	n.want("allocated", n.of(`"a"`).Accounting.AllocatedTime, 20)
 }
 
 // Time nobody saw is nobody's: a machine that slept, a clock that was set back, a device that did not answer.

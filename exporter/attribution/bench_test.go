@@ -49,7 +49,7 @@ func BenchmarkStage(b *testing.B) {
 		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
 			s, claims := cut(pods)
 			a := New(Config{
-				Claims: []func([]snapshot.Device) []Claim{func([]snapshot.Device) []Claim { return claims }},
+				Claims: []func([]DeviceRef) []Claim{func([]DeviceRef) []Claim { return claims }},
 				Place:  func(pid int64) (Workload, string, bool) { return claims[pid].Workload, "test", true },
 				Limit:  5000,
 			})

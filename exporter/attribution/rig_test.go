@@ -61,7 +61,7 @@ func newRig(t *testing.T, gpus int, cfg Config) *rig {
 			id: &telemetry.Identity{UUID: fmt.Sprintf("GPU-%d", i), Index: i, Model: "H100", Vendor: "nvidia"}, watts: 100, procs: map[int64]*rigProc{},
 		})
 	}
-	cfg.Claims = append(cfg.Claims, func([]snapshot.Device) []Claim { return r.claims })
+	cfg.Claims = append(cfg.Claims, func([]DeviceRef) []Claim { return r.claims })
 	cfg.Place = func(pid int64) (Workload, string, bool) {
 		if slices.Contains(r.proxies, pid) {
 			return Workload{}, Proxy, false

@@ -31,7 +31,7 @@ func (a *Attributor) tell(s *snapshot.Snapshot) {
 		s.Usages = append(s.Usages, line.tell(a.clock, a.cfg.Hold))
 	}
 	for k, j := range a.joined {
-		if j.turn != a.turn && !s.Partial {
+		if j.turn != a.turn {
 			delete(a.joined, k)
 		}
 	}
@@ -40,9 +40,7 @@ func (a *Attributor) tell(s *snapshot.Snapshot) {
 // tellDevice puts the owner's labels on the gauges of a device, or of its partitions.
 func (a *Attributor) tellDevice(d *snapshot.Device) {
 	if a.cfg.Join { // then the model is to be joined too
-		d.Owned = a.labels(joined{labels: d.Labels}, func() *metric.Labels {
-			return metric.NewLabels(slices.DeleteFunc(slices.Clone(d.Labels.Pairs()), func(l metric.Label) bool { return l.Name == "gpu_model" })...)
-		})
+		d.Owned = a.labels(joined{labels: d.Labels}, func() *metric.Labels { return withoutModel(d.Labels) })
 		return
 	}
 	at := Thing{Device: d.Identity.UUID}
@@ -63,6 +61,11 @@ func (a *Attributor) tellDevice(d *snapshot.Device) {
 			p.Owned = a.join(p.Labels, &sole.Workload)
 		}
 	}
+}
+
+// withoutModel returns the labels that gauges carry when the model is to be joined too.
+func withoutModel(l *metric.Labels) *metric.Labels {
+	return metric.NewLabels(slices.DeleteFunc(slices.Clone(l.Pairs()), func(l metric.Label) bool { return l.Name == "gpu_model" })...)
 }
 
 // joined is a set of labels and whose it is, or a thing and whose it is.

@@ -17,7 +17,7 @@ func TestRun(t *testing.T) {
 		var claims atomic.Pointer[[]Claim]
 		var taken atomic.Int64
 		var ended atomic.Bool
-		a := New(Config{Claims: []func([]snapshot.Device) []Claim{func([]snapshot.Device) []Claim { return *claims.Load() }}})
+		a := New(Config{Claims: []func([]DeviceRef) []Claim{func([]DeviceRef) []Claim { return *claims.Load() }}})
 		picture := func(context.Context) {
 			id := &telemetry.Identity{UUID: "GPU-0"}
 			a.Stage(&snapshot.Snapshot{Taken: time.Now(), Devices: []snapshot.Device{{Identity: id, Labels: id.Labels()}}})

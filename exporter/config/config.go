@@ -55,7 +55,7 @@ type Node struct {
 
 	ReadTimeout    time.Duration `group:"node" default:"2s" help:"Leave a device out of a collection when it has not responded after this long."`
 	RelistInterval time.Duration `group:"node" default:"30s" help:"Interval at which the devices are listed again, to find new and returned ones."`
-	RetryInterval  time.Duration `group:"node" default:"30s" help:"Interval at which an absent or failing driver is tried again; longer and longer for a device that stays lost."`
+	RetryInterval  time.Duration `group:"node" default:"30s" help:"Interval at which an absent or failing driver is tried again; longer and longer, up to 10 minutes, for a device that stays lost."`
 	NVMLLibrary    string        `name:"nvml.library" group:"node" placeholder:"FILE" help:"NVIDIA's libnvidia-ml, when the loader does not find it."`
 	KernelLog      string        `group:"node" default:"/dev/kmsg" help:"The kernel's log, for XIDs that the driver does not report; none: do not read it."`
 	HostProc       string        `name:"host.proc" group:"node" default:"/proc" help:"Where the host's /proc is mounted."`

@@ -200,27 +200,3 @@ func number(v metric.Value) *float64 {
 	}
 	return nil
 }
-
-// absent are the metrics a source here reads none of whose series has a number, by the reason.
-func absent(on func(*metric.Desc) bool, d *telemetry.Device) map[string][]string {
-	out := map[string][]string{}
-	for _, f := range telemetry.DeviceFamilies {
-		if len(f.Rows) == 0 || on != nil && !on(f.Desc) {
-			continue
-		}
-		var reason *metric.Reason
-		told := false
-		for _, row := range f.Rows {
-			switch v := row(d); {
-			case v.Why() == nil:
-				told = true
-			case reason == nil || reason == metric.Unread:
-				reason = v.Why()
-			}
-		}
-		if !told && reason != metric.Unread { // another vendor's
-			out[reason.Text] = append(out[reason.Text], f.Desc.Name)
-		}
-	}
-	return out
-}

@@ -12,27 +12,23 @@ import (
 
 // Families are the metrics that are exposed.
 type Families struct {
-	Descs     []*metric.Desc // in the order they are walked
-	device    []telemetry.Family[telemetry.Device]
-	partition []telemetry.Family[telemetry.Partition]
-	link      []telemetry.Family[telemetry.Link]
-	process   []telemetry.Family[telemetry.Process]
-	owner     []telemetry.Family[telemetry.Owner]
-	workload  []telemetry.Family[telemetry.Workload]
-	detail    []telemetry.Family[telemetry.Detail]
-	usage     []telemetry.Family[telemetry.Usage]
-	engine    []telemetry.Family[telemetry.Engine]
-	host      []telemetry.Family[telemetry.Host]
-	self      []telemetry.Family[telemetry.Self]
+	Descs    []*metric.Desc           // in the order they are walked
+	device   *telemetry.DeviceMetrics // of devices and of their parts
+	devices  int                      // how many of Descs these are
+	owner    []telemetry.Family[telemetry.Owner]
+	workload []telemetry.Family[telemetry.Workload]
+	detail   []telemetry.Family[telemetry.Detail]
+	usage    []telemetry.Family[telemetry.Usage]
+	engine   []telemetry.Family[telemetry.Engine]
+	host     []telemetry.Family[telemetry.Host]
+	self     []telemetry.Family[telemetry.Self]
 }
 
 // NewFamilies keeps the metrics of the spec for which keep is true.
 func NewFamilies(keep func(*metric.Desc) bool) *Families {
-	f := new(Families)
-	f.device = filter(f, telemetry.DeviceFamilies, keep)
-	f.partition = filter(f, telemetry.PartitionFamilies, keep)
-	f.link = filter(f, telemetry.LinkFamilies, keep)
-	f.process = filter(f, telemetry.ProcessFamilies, keep)
+	f := &Families{device: telemetry.NewDeviceMetrics(keep)}
+	f.Descs = f.device.Descs()
+	f.devices = len(f.Descs)
 	f.owner = filter(f, telemetry.OwnerFamilies, keep)
 	f.workload = filter(f, telemetry.WorkloadFamilies, keep)
 	f.detail = filter(f, telemetry.DetailFamilies, keep)
@@ -44,12 +40,9 @@ func NewFamilies(keep func(*metric.Desc) bool) *Families {
 }
 
 func filter[T any](f *Families, all []telemetry.Family[T], keep func(*metric.Desc) bool) []telemetry.Family[T] {
-	var kept []telemetry.Family[T]
-	for _, x := range all {
-		if keep(x.Desc) {
-			kept = append(kept, x)
-			f.Descs = append(f.Descs, x.Desc)
-		}
+	kept := telemetry.Keep(all, keep)
+	for _, x := range kept {
+		f.Descs = append(f.Descs, x.Desc)
 	}
 	return kept
 }
@@ -71,61 +64,46 @@ type Visitor interface {
 // Walk visits all series of a snapshot. It allocates nothing.
 func (f *Families) Walk(s *snapshot.Snapshot, v Visitor) {
 	w := walker{v: v}
-	for i := range f.device {
-		w.begin(f.device[i].Desc)
+	var d *snapshot.Device
+	visit := func(r telemetry.Reading) { w.ofDevice(d, r) }
+	for i, desc := range f.Descs[:f.devices] {
+		w.begin(desc)
 		for j := range s.Devices {
-			d := &s.Devices[j]
-			walk(&w, &f.device[i], &d.Read, Labels{Thing: w.labels(d)})
+			d = &s.Devices[j]
+			f.device.Each(i, &d.Read, visit)
 		}
 		w.index++
 	}
-	parts(&w, s, f.partition, func(d *telemetry.Device) []telemetry.Part[telemetry.Partition] { return d.Partitions })
-	parts(&w, s, f.link, func(d *telemetry.Device) []telemetry.Part[telemetry.Link] { return d.Links })
-	parts(&w, s, f.process, func(d *telemetry.Device) []telemetry.Part[telemetry.Process] { return d.Processes })
 	things(&w, f.owner, s.Owners)
 	things(&w, f.workload, s.Workloads)
 	things(&w, f.detail, s.Details)
 	things(&w, f.usage, s.Usages)
 	things(&w, f.engine, s.Engines)
-	for i := range f.host {
-		w.begin(f.host[i].Desc)
-		if s.Host != nil {
-			walk(&w, &f.host[i], s.Host, Labels{})
-		}
-		w.index++
-	}
-	for i := range f.self {
-		w.begin(f.self[i].Desc)
-		walk(&w, &f.self[i], &s.Self, Labels{})
-		w.index++
-	}
+	single(&w, f.host, s.Host)
+	single(&w, f.self, &s.Self)
 }
 
 // things walks the families of what stands for itself.
 func things[T any](w *walker, families []telemetry.Family[T], all []telemetry.Part[T]) {
+	var thing *metric.Labels
+	visit := func(r telemetry.Reading) { w.ofThing(thing, r) }
 	for i := range families {
 		w.begin(families[i].Desc)
 		for j := range all {
-			walk(w, &families[i], &all[j].Read, Labels{Thing: all[j].Labels})
+			thing = all[j].Labels
+			families[i].Each(&all[j].Read, visit)
 		}
 		w.index++
 	}
 }
 
-// parts walks the families of what devices have several of.
-func parts[T any](w *walker, s *snapshot.Snapshot, families []telemetry.Family[T], of func(*telemetry.Device) []telemetry.Part[T]) {
+// single walks the families of what there is one of, or none.
+func single[T any](w *walker, families []telemetry.Family[T], one *T) {
+	visit := func(r telemetry.Reading) { w.ofThing(nil, r) }
 	for i := range families {
 		w.begin(families[i].Desc)
-		for j := range s.Devices {
-			d := &s.Devices[j]
-			all := of(&d.Read)
-			for k := range all {
-				at := Labels{Thing: w.labels(d), Part: all[k].Labels}
-				if w.owned && all[k].Owned != nil { // also where the same one owns the device: its labels stand once
-					at = Labels{Thing: d.Labels, Part: all[k].Owned}
-				}
-				walk(w, &families[i], &all[k].Read, at)
-			}
+		if one != nil {
+			families[i].Each(one, visit)
 		}
 		w.index++
 	}
@@ -144,42 +122,41 @@ func (w *walker) begin(d *metric.Desc) {
 	w.owned = (d.Kind == metric.KindGauge || d.Kind == metric.KindUpDownCounter) && !strings.HasSuffix(d.Name, ".info")
 }
 
-// labels are those the family's series of a device carry.
-func (w *walker) labels(d *snapshot.Device) *metric.Labels {
-	if w.owned {
-		return d.Owned
+// ofDevice visits a reading of a device or of its part, if it has a value. Gauges carry the owner's labels:
+// those of the part where it has an owner, also when the device has the same one, since a label must not be
+// repeated.
+func (w *walker) ofDevice(d *snapshot.Device, r telemetry.Reading) {
+	n, ok := r.Value.Get()
+	if !ok && r.Histogram == nil {
+		return
 	}
-	return d.Labels
+	at := Labels{Thing: d.Labels, Part: r.Part, Row: r.Row}
+	if w.owned {
+		if r.Owned != nil {
+			at.Part = r.Owned
+		} else {
+			at.Thing = d.Owned
+		}
+	}
+	w.series(at, n, r.Histogram)
 }
 
-func (w *walker) series() Visitor {
+// ofThing visits a reading of what stands for itself, if it has a value.
+func (w *walker) ofThing(thing *metric.Labels, r telemetry.Reading) {
+	if n, ok := r.Value.Get(); ok || r.Histogram != nil {
+		w.series(Labels{Thing: thing, Row: r.Row}, n, r.Histogram)
+	}
+}
+
+// series visits one series: a histogram, or a number.
+func (w *walker) series(at Labels, number float64, h *metric.Histogram) {
 	if !w.begun {
 		w.begun = true
 		w.v.Family(w.index)
 	}
-	return w.v
-}
-
-func walk[T any](w *walker, f *telemetry.Family[T], read *T, at Labels) {
-	switch {
-	case f.Rows != nil:
-		for i, row := range f.Rows {
-			if n, ok := row(read).Get(); ok {
-				at.Row = f.Desc.Rows[i]
-				w.series().Value(at, n)
-			}
-		}
-	case f.Keyed != nil:
-		for _, k := range *f.Keyed(read) {
-			if n, ok := k.Value.Get(); ok {
-				at.Row = k.Labels
-				w.series().Value(at, n)
-			}
-		}
-	default:
-		for _, k := range *f.Histograms(read) {
-			at.Row = k.Labels
-			w.series().Histogram(at, k.Histogram)
-		}
+	if h != nil {
+		w.v.Histogram(at, h)
+	} else {
+		w.v.Value(at, number)
 	}
 }

@@ -62,7 +62,8 @@ func (x *Self) attribution(s *snapshot.Snapshot) {
 			a.Age = append(a.Age, keyed(l, max(s.Taken.Sub(w.Read).Seconds(), 0)))
 		}
 		for _, f := range w.Faults {
-			a.Faults = append(a.Faults, keyed(x.asked(asked{w.Name, f.Reason}), float64(f.Count)))
+			k := asked{w.Name, f.Reason}
+			a.Faults = append(a.Faults, keyed(x.asked(k), x.afterHold(k, s.Taken, f.Count)))
 		}
 	}
 	if c := said.Cluster; c != nil {
@@ -81,6 +82,26 @@ func (x *Self) attribution(s *snapshot.Snapshot) {
 	}
 	s.Self.Exporter.OverflowWorkloads.Set(float64(said.Folded))
 	s.Self.Exporter.UnobservedTime.Set(said.Missed)
+}
+
+// held is when a fault counter was exposed first, and whether its hold is over.
+type held struct {
+	first time.Time
+	live  bool
+}
+
+// afterHold returns the count of a fault, or 0 until its hold is over.
+func (x *Self) afterHold(k asked, now time.Time, count uint64) float64 {
+	h := x.held[k]
+	if h == nil {
+		h = &held{first: now}
+		x.held[k] = h
+	}
+	h.live = h.live || now.Sub(h.first) >= x.cfg.Hold
+	if !h.live {
+		return 0
+	}
+	return float64(count)
 }
 
 func (x *Self) asked(k asked) *metric.Labels {

@@ -25,8 +25,9 @@ func asking(s *snapshot.Snapshot) Attribution {
 
 func TestAttribution(t *testing.T) {
 	x := New(Config{Attribution: asking})
-	s := &snapshot.Snapshot{Taken: time.Unix(1_800_000_000, 0)}
-	for range 2 { // labels are kept from one picture to the next
+	s := new(snapshot.Snapshot)
+	for i := range 2 { // labels are kept from one snapshot to the next, and new faults are 0 for the hold
+		s.Taken = time.Unix(1_800_000_000, 0).Add(time.Duration(i-1) * 30 * time.Second)
 		s.Self.Attribution.Up, s.Self.Attribution.Age, s.Self.Attribution.Requests = nil, nil, nil
 		s.Self.Attribution.Faults, s.Self.Attribution.UnplacedProcesses, s.Self.Exporter.RemainderClamps = nil, nil, nil
 		x.Stage(s)

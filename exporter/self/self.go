@@ -2,6 +2,9 @@
 package self
 
 import (
+	"sync"
+	"time"
+
 	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
@@ -19,18 +22,25 @@ type Config struct {
 	Downtime func() (float64, bool)
 	// Attribution tells how finding out whose work it is went; nil: nobody is asked.
 	Attribution func(*snapshot.Snapshot) Attribution
+	// Hold is for how long a new fault counter of a witness is exposed as 0, so that increase() in every
+	// Prometheus server sees the step from 0; default 30 s.
+	Hold time.Duration
 }
 
 // Self fills telemetry.Self. It keeps label sets from one snapshot to the next.
 type Self struct {
-	cfg     Config
-	info    []metric.Keyed
-	target  target
+	cfg  Config
+	info []metric.Keyed
+
+	mu      sync.Mutex
 	sources map[string]sourceLabels
 	faults  map[snapshot.Fault]*metric.Labels // by Fault with Count 0
 
+	// Only Stage, which runs once at a time, touches these.
+	target    target
 	witnesses map[asked]*metric.Labels
 	clamps    map[string]*metric.Labels // by metric
+	held      map[asked]*held
 }
 
 type sourceLabels struct {
@@ -46,6 +56,9 @@ var states = [...]telemetry.SourceState{
 // New returns a Self.
 func New(cfg Config) *Self {
 	b := cfg.Build
+	if cfg.Hold == 0 {
+		cfg.Hold = 30 * time.Second
+	}
 	if cfg.StateFaults == nil {
 		cfg.StateFaults = func() uint64 { return 0 }
 	}
@@ -53,19 +66,42 @@ func New(cfg Config) *Self {
 	info.Value.Set(1)
 	return &Self{
 		cfg: cfg, info: []metric.Keyed{info}, sources: map[string]sourceLabels{}, faults: map[snapshot.Fault]*metric.Labels{},
-		witnesses: map[asked]*metric.Labels{}, clamps: map[string]*metric.Labels{},
+		witnesses: map[asked]*metric.Labels{}, clamps: map[string]*metric.Labels{}, held: map[asked]*held{},
 	}
 }
 
-// Stage is a snapshot.Stage.
+// Stage is the Run of a snapshot.Stage.
 func (x *Self) Stage(s *snapshot.Snapshot) {
+	x.reading(s)
 	e := &s.Self.Exporter
-	e.BuildInfo = x.info
 	if x.cfg.Target != nil {
 		s.Self.Target.Info = x.target.tell(x.cfg.Target())
 	}
-	e.Reads.Set(float64(s.Health.Reads))
 	e.StateFaults.Set(float64(x.cfg.StateFaults()))
+	if x.cfg.Downtime != nil {
+		if seconds, known := x.cfg.Downtime(); known {
+			e.Downtime.Set(seconds)
+		}
+	}
+	x.attribution(s)
+}
+
+// Partial is the Partial of a snapshot.Stage: source health and read faults are current, all else is that of
+// the last complete snapshot.
+func (x *Self) Partial(s, last *snapshot.Snapshot) {
+	if last != nil {
+		s.Self = last.Self
+	}
+	x.reading(s)
+}
+
+// reading fills in source health, read durations and read faults. It is safe for concurrent use and does not wait.
+func (x *Self) reading(s *snapshot.Snapshot) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := &s.Self.Exporter
+	e.BuildInfo = x.info
+	e.Reads.Set(float64(s.Health.Reads))
 	present := 0
 	for i := range s.Devices {
 		if up, _ := s.Devices[i].Read.Presence.Up.Get(); up == 1 {
@@ -74,6 +110,7 @@ func (x *Self) Stage(s *snapshot.Snapshot) {
 	}
 	e.DevicesExpected.Set(float64(len(s.Devices)))
 	e.DevicesPresent.Set(float64(present))
+	e.SourceDevices, e.SourceState, e.ReadDuration, e.ReadFaults = nil, nil, nil, nil // not those of another snapshot
 	for _, src := range s.Health.Sources {
 		labels := x.source(src.Name)
 		e.SourceDevices = append(e.SourceDevices, keyed(labels.source, float64(src.Devices)))
@@ -89,12 +126,6 @@ func (x *Self) Stage(s *snapshot.Snapshot) {
 	for _, f := range s.Health.Faults {
 		e.ReadFaults = append(e.ReadFaults, keyed(x.fault(f), float64(f.Count)))
 	}
-	if x.cfg.Downtime != nil {
-		if seconds, known := x.cfg.Downtime(); known {
-			e.Downtime.Set(seconds)
-		}
-	}
-	x.attribution(s)
 }
 
 func keyed(l *metric.Labels, n float64) metric.Keyed {

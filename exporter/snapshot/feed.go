@@ -20,14 +20,11 @@ type Config struct {
 	MaxAge   time.Duration                  // a picture no older is served again; default 1 s, negative: never again
 	Timeout  time.Duration                  // after which a device is late; default 2 s
 	Relist   time.Duration                  // how often devices are listed again; default 30 s
-	Retry    time.Duration                  // how often a source that is not there is tried again; default 30 s
+	Retry    time.Duration                  // how often a source that is not there is tried again, and the most after a failure of one that was; default 30 s
+	Hold     time.Duration                  // for which a new fault counter is exposed as 0; default 30 s, negative: not at all
 	Now      func() time.Time
 	Logger   *slog.Logger
 }
-
-// Stage adds to a picture before it is published: who owns what, how the exporter is. It is run
-// one at a time on pictures that are kept; on one with Partial set, it must not count anything.
-type Stage func(*Snapshot)
 
 // Feed takes pictures of the node. It asks workers, one per device, and never waits for one past
 // the deadline; scrapes that come together share one picture.
@@ -37,11 +34,12 @@ type Feed struct {
 	devices registry
 	hold    hold
 	tried   chan struct{} // closed when every source has been tried, or has been too slow
+	ledger  *ledger
+	stages  *stages
 
-	mu     sync.Mutex
-	last   *Snapshot
-	round  *round
-	ledger ledger
+	mu    sync.Mutex // never held while a source, a stage or a file is waited for
+	last  *Snapshot  // the newest, if all stages have completed it
+	round *round     // that scrapes wait for; nil: none
 }
 
 // NewFeed returns a feed that reads nothing until Run is called.
@@ -51,6 +49,7 @@ func NewFeed(cfg Config) *Feed {
 		std   time.Duration
 	}{
 		{&cfg.MaxAge, time.Second}, {&cfg.Timeout, 2 * time.Second}, {&cfg.Relist, 30 * time.Second}, {&cfg.Retry, 30 * time.Second},
+		{&cfg.Hold, 30 * time.Second},
 	} {
 		if *d.value == 0 {
 			*d.value = d.std
@@ -65,7 +64,8 @@ func NewFeed(cfg Config) *Feed {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	f := &Feed{cfg: cfg, tried: make(chan struct{}), ledger: newLedger()}
+	f := &Feed{cfg: cfg, tried: make(chan struct{}), ledger: newLedger(cfg.Hold)}
+	f.stages = newStages(&f.cfg, func(fault Fault) { f.ledger.fault(cfg.Now(), fault) })
 	f.devices.chosen = cfg.Devices
 	for _, s := range cfg.Sources {
 		f.devices.sources = append(f.devices.sources, s.Name)
@@ -122,14 +122,14 @@ func (f *Feed) wait(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// Snapshot returns a picture no older than the maximum age. When the context ends first, it
-// returns at once with what is known by then. It is never nil.
+// Snapshot returns a snapshot no older than the maximum age. When the context ends first, or the
+// stages take longer than a device may, it returns what is known by then, marked Partial. It is never nil.
 func (f *Feed) Snapshot(ctx context.Context) *Snapshot {
 	select {
 	case <-f.tried:
 	case <-ctx.Done():
 		if !f.Started() { // no device has been asked
-			return f.compose(newRound(f.cfg.Now(), nil, absence{}))
+			return f.partial(newRound(f.cfg.Now(), nil, absence{}))
 		}
 	}
 	r, fresh := f.join()
@@ -140,7 +140,7 @@ func (f *Feed) Snapshot(ctx context.Context) *Snapshot {
 	case <-r.done:
 		return r.result
 	case <-ctx.Done():
-		return f.compose(r)
+		return f.partial(r)
 	}
 }
 
@@ -179,46 +179,4 @@ func (f *Feed) join() (*round, *Snapshot) {
 	f.round = r
 	go r.run(f.cfg.Timeout, func() { f.publish(r) })
 	return r, nil
-}
-
-// publish makes the picture of a finished round the last one.
-func (f *Feed) publish(r *round) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	slots := r.arrived()
-	f.ledger.book(slots)
-	s := f.composeLocked(r, slots, false)
-	r.result, f.last, f.round = s, s, nil
-	close(r.done)
-}
-
-// compose makes a picture of what is there of a round.
-func (f *Feed) compose(r *round) *Snapshot {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.composeLocked(r, r.arrived(), true)
-}
-
-func (f *Feed) composeLocked(r *round, slots []slot, partial bool) *Snapshot {
-	_, gone := f.look()
-	s := &Snapshot{Taken: r.taken, Partial: partial, Devices: f.devices.compose(slots, r.gone, gone), Health: f.ledger.health()}
-	for _, x := range slots {
-		if x.reading.host != nil && x.reading.why == nil {
-			s.Host = x.reading.host
-		}
-		for _, e := range x.reading.served {
-			if e.why == nil && x.reading.why == nil {
-				s.Engines = append(s.Engines, e.Part)
-			}
-		}
-	}
-	for _, k := range f.keepers {
-		h := k.health()
-		h.Duration = f.ledger.duration(h.Name)
-		s.Health.Sources = append(s.Health.Sources, h)
-	}
-	for _, stage := range f.cfg.Stages {
-		guard(f.cfg.Logger, "stage", func() error { stage(s); return nil }) //nolint:errcheck // it is logged; the rest of the picture stands
-	}
-	return s
 }

@@ -221,14 +221,14 @@ func (p *panicking) Close() error                  { p.fail("close"); return nil
 func TestPanicIsNobodyElses(t *testing.T) {
 	for at, want := range map[string]string{
 		"open": "panicked: open", "devices": "list devices: panicked: devices", "close": "list devices: gone",
-		"identity": "", "period": "", "sample": "", "stage": "",
+		"identity": "sim: device *snapshot.panicking: no identity: panicked: identity", "period": "", "sample": "", "stage": "",
 	} {
 		t.Run(at, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &panicking{driver: &driver{}, gpu: newGPU(0), at: at}
 				sick := source.Source{Name: "sim", Open: func(context.Context) (source.Reader, error) { p.fail("open"); return p, nil }}
 				staged := false
-				stages := []Stage{func(*Snapshot) { p.fail("stage") }, func(*Snapshot) { staged = true }}
+				stages := []Stage{{Name: "a", Run: func(*Snapshot) { p.fail("stage") }}, {Name: "b", Run: func(*Snapshot) { staged = true }}}
 				f := run(t, Config{Sources: []source.Source{sick, (&driver{devices: []source.Device{newGPU(1)}}).source("nvml")}, Stages: stages})
 				time.Sleep(5 * minute)
 				s := f.Snapshot(context.Background())

@@ -1,12 +1,10 @@
 package snapshot
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -20,6 +18,7 @@ type keeper struct {
 	src     source.Source
 	cfg     *Config
 	devices *registry
+	ledger  *ledger
 	hold    *hold // nil: it has no devices to let go of
 	log     *slog.Logger
 
@@ -33,7 +32,11 @@ type keeper struct {
 	stuck    bool          // draining takes longer than a device may
 	away     bool          // it let go of its devices on request, and has not tried to open again
 
-	served bool // it has listed its devices; run's goroutine alone touches it
+	// run's goroutine alone touches these.
+	served  bool          // it has listed its devices
+	since   time.Time     // when it first did after it was opened last; zero: it has not
+	pause   time.Duration // before it is opened again
+	refused map[string]error
 
 	// Workers of devices no longer listed that may still be in the driver; serve's goroutine alone touches it.
 	leaving map[any]*worker
@@ -43,7 +46,7 @@ var errStarting = errors.New("being opened")
 
 func (f *Feed) newKeeper(s source.Source) *keeper {
 	k := &keeper{
-		src: s, cfg: &f.cfg, devices: &f.devices, log: f.cfg.Logger.With("source", s.Name),
+		src: s, cfg: &f.cfg, devices: &f.devices, ledger: f.ledger, log: f.cfg.Logger.With("source", s.Name),
 		state: telemetry.SourceStateFailed, err: errStarting, leaving: map[any]*worker{},
 	}
 	if lends(s.Name) {
@@ -66,6 +69,7 @@ func (k *keeper) run(ctx context.Context, tried func()) {
 			continue
 		}
 		var reader source.Reader
+		k.since = time.Time{}
 		err := k.call("open", func() (err error) { reader, err = k.src.Open(term); return err })
 		if err == nil {
 			err = k.serve(term, reader, tried)
@@ -81,9 +85,28 @@ func (k *keeper) run(ctx context.Context, tried func()) {
 			return
 		}
 		if term, _ := k.hold.look(ctx); term != nil {
-			sleep(term, k.cfg.Retry)
+			sleep(term, k.backoff())
 		}
 	}
+}
+
+// firstRetry is the time after which a source that has served is opened again.
+const firstRetry = time.Second
+
+// backoff returns the time until the source is opened again. A source that was never there is tried every
+// Retry. One that served is tried soon, and then at twice the time up to Retry until it has served for as
+// long as that: a driver that fails right after it was opened is not opened every second.
+func (k *keeper) backoff() time.Duration {
+	switch {
+	case !k.served:
+		return k.cfg.Retry
+	case k.pause == 0, !k.since.IsZero() && time.Since(k.since) >= k.cfg.Retry:
+		k.pause = firstRetry
+	default:
+		k.pause *= 2
+	}
+	k.pause = min(k.pause, k.cfg.Retry)
+	return k.pause
 }
 
 // serve reads the devices until listing them fails, they are released or the context ends, and closes the
@@ -115,7 +138,9 @@ func (k *keeper) list(term context.Context, reader source.Reader, tried func()) 
 			k.fail(term, err) // now, since closing may take as long as a device hangs
 			return err
 		}
-		k.served = true
+		if k.served = true; k.since.IsZero() {
+			k.since = time.Now()
+		}
 		if term.Err() == nil { // else it ended meanwhile
 			k.adopt(term, devices)
 			tried()
@@ -135,53 +160,16 @@ func (k *keeper) readOthers(term context.Context, reader source.Reader) {
 		all = append(all, engineWorker(k.src.Name, e, k.log))
 	}
 	for _, w := range all {
-		w.start(term, k.leaving[w.of()])
-		delete(k.leaving, w.of())
+		k.start(term, w)
 	}
 	k.set(func() { k.workers = all })
 }
 
-// adopt keeps the workers of devices that are still there, starts those of new ones and stops the rest.
-func (k *keeper) adopt(ctx context.Context, devices []source.Device) {
-	have := map[source.Device]*worker{}
-	var next []*worker
-	for _, w := range k.current() {
-		if w.device == nil {
-			next = append(next, w)
-		} else {
-			have[w.device] = w
-		}
-	}
-	for _, d := range devices {
-		w := have[d]
-		if delete(have, d); w == nil {
-			var id *telemetry.Identity
-			if guard(k.log, "identify", func() error { id = d.Identity(); return nil }) != nil {
-				continue
-			}
-			if !k.cfg.Devices(id) {
-				continue
-			}
-			w = deviceWorker(k.src.Name, d, k.devices.meet(k.src.Name, id), k.log)
-			w.called = cmp.Or(id.UUID, id.PCI, fmt.Sprintf("device %d", id.Index))
-			w.start(ctx, k.leaving[d])
-			delete(k.leaving, d)
-			k.log.Info("device found", "uuid", id.UUID, "pci", id.PCI, "model", id.Model)
-		}
-		next = append(next, w)
-	}
-	maps.DeleteFunc(k.leaving, func(_ any, w *worker) bool { return w.ended() })
-	for d, w := range have {
-		k.dismiss(w)
-		k.leaving[d] = w
-		k.log.Warn("device gone", "uuid", d.Identity().UUID, "pci", d.Identity().PCI)
-	}
-	k.set(func() {
-		if k.state != telemetry.SourceStateServing {
-			k.log.Info("source serving", "devices", devicesOf(next))
-		}
-		k.workers, k.state, k.err, k.away = next, telemetry.SourceStateServing, nil, false
-	})
+// start starts a worker, which waits for the one that had its device before.
+func (k *keeper) start(ctx context.Context, w *worker) {
+	w.took = func(d time.Duration) { k.ledger.observe(k.src.Name, d) }
+	w.start(ctx, k.leaving[w.of()])
+	delete(k.leaving, w.of())
 }
 
 func (k *keeper) dismiss(w *worker) {

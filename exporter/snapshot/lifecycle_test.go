@@ -209,7 +209,7 @@ func TestCloseWaitsForHungDevice(t *testing.T) {
 			t.Errorf("health %+v while it is being closed", h)
 		}
 		close(release)
-		time.Sleep(time.Second)
+		time.Sleep(firstRetry / 2) // it is not opened again yet
 		if d.closed.Load() != 1 {
 			t.Error("not closed once the device answered")
 		}

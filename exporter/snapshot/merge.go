@@ -44,18 +44,9 @@ func merge(dst *telemetry.Device, parts []part) {
 			mergeList(f.Histograms, dst, order, counts)
 		}
 	}
-	for _, p := range parts { // parts are never of two sources: each names them its own way
-		if p.read == nil {
-			continue
-		}
-		if dst.Partitions == nil {
-			dst.Partitions = p.read.Partitions
-		}
-		if dst.Links == nil {
-			dst.Links = p.read.Links
-		}
-		if dst.Processes == nil {
-			dst.Processes = p.read.Processes
+	for _, p := range parts { // a list of parts is taken whole: each source names its parts in its own way
+		if p.read != nil {
+			dst.TakeParts(p.read)
 		}
 	}
 }

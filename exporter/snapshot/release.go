@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gpumeter/gpumeter/exporter/metric"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
@@ -28,11 +29,10 @@ type Release struct {
 	Holding []string  // what hangs in a driver that therefore is held: a source and its device, or what it does
 }
 
-// lends says whether a source reads devices, and so has to let go of them on request.
+// lends reports whether a source reads devices or parts of them, and so has to release them on request.
 func lends(source string) bool {
-	return slices.ContainsFunc(telemetry.DeviceFamilies, func(f telemetry.Family[telemetry.Device]) bool {
-		return slices.Contains(f.Desc.Sources, source)
-	})
+	of := telemetry.NewDeviceMetrics(func(d *metric.Desc) bool { return slices.Contains(d.Sources, source) })
+	return len(of.Descs()) > 0
 }
 
 // Release closes every source that reads devices, so that nothing of their drivers is held: they can
@@ -76,7 +76,7 @@ func (f *Feed) release(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	until := f.hold.release(d, func() { f.acquire(true) })
-	f.last = nil
+	f.forget()
 	if f.round != nil {
 		f.round.drop(func(w *worker) bool { return lends(w.source) })
 	}
@@ -90,7 +90,7 @@ func (f *Feed) acquire(expired bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.hold.acquire(expired) {
-		f.last = nil
+		f.forget()
 		f.cfg.Logger.Info("devices are taken back", "expired", expired)
 	}
 }

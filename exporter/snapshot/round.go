@@ -13,6 +13,7 @@ type round struct {
 	gone   absence       // when it began
 	done   chan struct{} // closed when result is set
 	result *Snapshot
+	read   bool // its answers are in, and late ones are no longer taken; under the feed's lock
 
 	mu      sync.Mutex
 	slots   []slot

@@ -12,7 +12,7 @@ import (
 // Snapshot is the node at one instant. It is never changed once published.
 type Snapshot struct {
 	Taken   time.Time
-	Partial bool                               // composed for a scrape that could not wait; not kept
+	Partial bool                               // for a scrape that could not wait: owners and workloads are those of the last complete one; not kept
 	Devices []Device                           // by vendor and index; one that does not answer is there, without readings
 	Host    *telemetry.Host                    // nil when nothing reads the host
 	Engines []telemetry.Part[telemetry.Engine] // those that answered, in the order of their sources
@@ -69,12 +69,12 @@ type SourceHealth struct {
 	State    telemetry.SourceState
 	Err      string            // why it is not serving
 	Devices  int               // it lists
-	Duration *metric.Histogram // seconds, per device and read
+	Duration *metric.Histogram // seconds, per device and read that has ended, late ones too; nil: none has
 }
 
 // Fault counts readings that failed where a number was to be expected.
 type Fault struct {
-	Source string
+	Source string // or the Stage that failed
 	Metric string // "*" when the whole device was not read
 	Reason string
 	Count  uint64

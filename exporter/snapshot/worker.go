@@ -22,7 +22,6 @@ type reading struct {
 	host   *telemetry.Host
 	served []served       // engines
 	why    *metric.Reason // the whole of it failed
-	took   time.Duration
 }
 
 // served is what one inference engine said.
@@ -45,6 +44,7 @@ type worker struct {
 	known  *known        // nil: no device
 	called string        // what people call the device by
 	read   func(context.Context) reading
+	took   func(time.Duration) // is called at the end of each read, also of one that ends after its round
 	log    *slog.Logger
 
 	requests chan request
@@ -55,7 +55,7 @@ type worker struct {
 
 func newWorker(sourceName string, dev source.Device, k *known, read func(context.Context) reading, log *slog.Logger) *worker {
 	return &worker{
-		source: sourceName, device: dev, known: k, read: read, log: log,
+		source: sourceName, device: dev, known: k, read: read, took: func(time.Duration) {}, log: log,
 		requests: make(chan request, 1), stopped: make(chan struct{}),
 	}
 }
@@ -175,7 +175,7 @@ func (w *worker) run(ctx context.Context) {
 			got := reading{why: panicked}
 			start := time.Now()
 			w.guard(func() { got = w.read(ctx) })
-			got.took = time.Since(start)
+			w.took(time.Since(start))
 			r.round.put(r.slot, got)
 		}
 	}

@@ -32,8 +32,9 @@ type Source struct {
 
 // Reader is an opened source.
 type Reader interface {
-	// Devices lists the devices that are there now. One that was listed before is the same value
-	// as before. An error means the driver is gone: the Reader is then closed and opened again.
+	// Devices lists the devices that are there now, each once. Each is a pointer; a device that was listed
+	// before is the same pointer as before. The feed reads no device that breaks these rules, and counts a
+	// fault of the source. An error means the driver is gone: the Reader is then closed and opened again.
 	Devices(context.Context) ([]Device, error)
 	// Close frees everything held of the driver. No Device is used during or after it.
 	Close() error

@@ -20,27 +20,22 @@ type KeyedHistogram struct {
 	Histogram *metric.Histogram
 }
 
-// Descs lists the descriptions of all scopes, in the order they are exposed.
-func Descs() []*metric.Desc {
-	var all []*metric.Desc
-	all = describe(all, DeviceFamilies)
-	all = describe(all, PartitionFamilies)
-	all = describe(all, LinkFamilies)
-	all = describe(all, ProcessFamilies)
-	all = describe(all, OwnerFamilies)
-	all = describe(all, WorkloadFamilies)
-	all = describe(all, DetailFamilies)
-	all = describe(all, UsageFamilies)
-	all = describe(all, EngineFamilies)
-	all = describe(all, HostFamilies)
-	return describe(all, SelfFamilies)
-}
-
 func describe[T any](all []*metric.Desc, families []Family[T]) []*metric.Desc {
 	for _, f := range families {
 		all = append(all, f.Desc)
 	}
 	return all
+}
+
+// Keep returns the families for whose description keep is true.
+func Keep[T any](families []Family[T], keep func(*metric.Desc) bool) []Family[T] {
+	var kept []Family[T]
+	for _, f := range families {
+		if keep(f.Desc) {
+			kept = append(kept, f)
+		}
+	}
+	return kept
 }
 
 // Part is one of several things of a scope, and what was read of it: a partition, a link or a

@@ -60,7 +60,7 @@ func (a ExporterBuildInfoAttributes) Labels() *metric.Labels {
 
 // ExporterSourceStateAttributes tell one reading of gpumeter.source.state from another.
 type ExporterSourceStateAttributes struct {
-	Source      string      // The source of the numbers.
+	Source      string      // The source of the numbers, or of gpumeter.read.faults a stage of the exporter.
 	SourceState SourceState // How a source is.
 }
 
@@ -74,7 +74,7 @@ func (a ExporterSourceStateAttributes) Labels() *metric.Labels {
 
 // ExporterSourceDevicesAttributes tell one reading of gpumeter.source.devices from another.
 type ExporterSourceDevicesAttributes struct {
-	Source string // The source of the numbers.
+	Source string // The source of the numbers, or of gpumeter.read.faults a stage of the exporter.
 }
 
 // Labels makes the label set; do it once, not at each read.
@@ -86,7 +86,7 @@ func (a ExporterSourceDevicesAttributes) Labels() *metric.Labels {
 
 // ExporterReadDurationAttributes tell one reading of gpumeter.read.duration from another.
 type ExporterReadDurationAttributes struct {
-	Source string // The source of the numbers.
+	Source string // The source of the numbers, or of gpumeter.read.faults a stage of the exporter.
 }
 
 // Labels makes the label set; do it once, not at each read.
@@ -101,7 +101,7 @@ var ExporterReadDurationBuckets = []float64{0.00025, 0.001, 0.0025, 0.01, 0.025,
 
 // ExporterReadFaultsAttributes tell one reading of gpumeter.read.faults from another.
 type ExporterReadFaultsAttributes struct {
-	Source string // The source of the numbers.
+	Source string // The source of the numbers, or of gpumeter.read.faults a stage of the exporter.
 	Metric string // OpenTelemetry name of the metric in question; * for a whole device.
 	Reason string // Why a reading has no number, or a question no answer.
 }

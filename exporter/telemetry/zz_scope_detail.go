@@ -48,3 +48,8 @@ var DetailFamilies = []Family[Detail]{
 		Keyed: func(x *Detail) *[]metric.Keyed { return &x.Description.Info },
 	},
 }
+
+// Each calls visit for every reading of the detail, in the order of the spec.
+func (x *Detail) Each(visit func(*metric.Desc, Reading)) {
+	eachOf(DetailFamilies, x, visit)
+}

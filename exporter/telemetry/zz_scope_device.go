@@ -1419,3 +1419,72 @@ var DeviceFamilies = []Family[Device]{
 		},
 	},
 }
+
+// Each calls visit for every reading of the device and of its parts, in the order of the spec.
+func (x *Device) Each(visit func(*metric.Desc, Reading)) {
+	eachOf(DeviceFamilies, x, visit)
+	eachOfParts(PartitionFamilies, x.Partitions, visit)
+	eachOfParts(LinkFamilies, x.Links, visit)
+	eachOfParts(ProcessFamilies, x.Processes, visit)
+}
+
+// DeviceMetrics are metrics of a device and of its parts. Their index counts through the lists in this order.
+type DeviceMetrics struct {
+	Device    []Family[Device]
+	Partition []Family[Partition]
+	Link      []Family[Link]
+	Process   []Family[Process]
+}
+
+// NewDeviceMetrics returns the metrics of the spec for which keep is true.
+func NewDeviceMetrics(keep func(*metric.Desc) bool) *DeviceMetrics {
+	return &DeviceMetrics{
+		Device:    Keep(DeviceFamilies, keep),
+		Partition: Keep(PartitionFamilies, keep),
+		Link:      Keep(LinkFamilies, keep),
+		Process:   Keep(ProcessFamilies, keep),
+	}
+}
+
+// Descs returns the descriptions of the metrics, by index.
+func (m *DeviceMetrics) Descs() []*metric.Desc {
+	all := describe(nil, m.Device)
+	all = describe(all, m.Partition)
+	all = describe(all, m.Link)
+	all = describe(all, m.Process)
+	return all
+}
+
+// Each calls visit for every reading of the metric with that index: of the device, or of each part
+// the metric is of.
+func (m *DeviceMetrics) Each(index int, read *Device, visit func(Reading)) {
+	if index < len(m.Device) {
+		m.Device[index].Each(read, visit)
+		return
+	}
+	if index -= len(m.Device); index < len(m.Partition) {
+		eachPart(&m.Partition[index], read.Partitions, visit)
+		return
+	}
+	if index -= len(m.Partition); index < len(m.Link) {
+		eachPart(&m.Link[index], read.Links, visit)
+		return
+	}
+	if index -= len(m.Link); index < len(m.Process) {
+		eachPart(&m.Process[index], read.Processes, visit)
+		return
+	}
+}
+
+// TakeParts takes the lists of parts that x lacks from another device; the two then share them.
+func (x *Device) TakeParts(from *Device) {
+	if x.Partitions == nil {
+		x.Partitions = from.Partitions
+	}
+	if x.Links == nil {
+		x.Links = from.Links
+	}
+	if x.Processes == nil {
+		x.Processes = from.Processes
+	}
+}

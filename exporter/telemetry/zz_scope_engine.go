@@ -186,3 +186,8 @@ var EngineFamilies = []Family[Engine]{
 		},
 	},
 }
+
+// Each calls visit for every reading of the engine, in the order of the spec.
+func (x *Engine) Each(visit func(*metric.Desc, Reading)) {
+	eachOf(EngineFamilies, x, visit)
+}

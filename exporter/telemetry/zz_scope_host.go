@@ -89,3 +89,8 @@ var HostFamilies = []Family[Host]{
 		},
 	},
 }
+
+// Each calls visit for every reading of the host, in the order of the spec.
+func (x *Host) Each(visit func(*metric.Desc, Reading)) {
+	eachOf(HostFamilies, x, visit)
+}

@@ -296,3 +296,8 @@ var LinkFamilies = []Family[Link]{
 		},
 	},
 }
+
+// Each calls visit for every reading of the link, in the order of the spec.
+func (x *Link) Each(visit func(*metric.Desc, Reading)) {
+	eachOf(LinkFamilies, x, visit)
+}

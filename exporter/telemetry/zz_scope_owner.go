@@ -64,3 +64,8 @@ var OwnerFamilies = []Family[Owner]{
 		},
 	},
 }
+
+// Each calls visit for every reading of the owner, in the order of the spec.
+func (x *Owner) Each(visit func(*metric.Desc, Reading)) {
+	eachOf(OwnerFamilies, x, visit)
+}

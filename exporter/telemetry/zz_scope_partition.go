@@ -222,3 +222,8 @@ var PartitionFamilies = []Family[Partition]{
 		},
 	},
 }
+
+// Each calls visit for every reading of the partition, in the order of the spec.
+func (x *Partition) Each(visit func(*metric.Desc, Reading)) {
+	eachOf(PartitionFamilies, x, visit)
+}

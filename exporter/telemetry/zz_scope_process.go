@@ -65,3 +65,8 @@ var ProcessFamilies = []Family[Process]{
 		},
 	},
 }
+
+// Each calls visit for every reading of the process, in the order of the spec.
+func (x *Process) Each(visit func(*metric.Desc, Reading)) {
+	eachOf(ProcessFamilies, x, visit)
+}

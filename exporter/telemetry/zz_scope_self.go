@@ -255,3 +255,8 @@ var SelfFamilies = []Family[Self]{
 		Keyed: func(x *Self) *[]metric.Keyed { return &x.Target.Info },
 	},
 }
+
+// Each calls visit for every reading of the self, in the order of the spec.
+func (x *Self) Each(visit func(*metric.Desc, Reading)) {
+	eachOf(SelfFamilies, x, visit)
+}

@@ -71,3 +71,8 @@ var UsageFamilies = []Family[Usage]{
 		},
 	},
 }
+
+// Each calls visit for every reading of the usage, in the order of the spec.
+func (x *Usage) Each(visit func(*metric.Desc, Reading)) {
+	eachOf(UsageFamilies, x, visit)
+}

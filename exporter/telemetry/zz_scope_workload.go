@@ -161,3 +161,8 @@ var WorkloadFamilies = []Family[Workload]{
 		},
 	},
 }
+
+// Each calls visit for every reading of the workload, in the order of the spec.
+func (x *Workload) Each(visit func(*metric.Desc, Reading)) {
+	eachOf(WorkloadFamilies, x, visit)
+}

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,7 +50,9 @@ func TestRecovery_HealthyGPUsAreOnEveryPage(t *testing.T) {
 			if scrapesOfRecovery(t) > 100 {
 				interval = "30s"
 			}
-			e := serve(t, []string{"FAKENVML_CONFIG=" + config}, "--nvml.library", library, "--kernel-log", "none",
+			sysfs := t.TempDir()
+			bus := onBus(t, sysfs, gpus)
+			e := serve(t, []string{"FAKENVML_CONFIG=" + config, "GPUMETER_HOST_SYS=" + sysfs}, "--nvml.library", library, "--kernel-log", "none",
 				"--relist-interval", interval, "--retry-interval", interval, "--max-age", "100ms", "--log.level", "debug")
 			page := func() map[string]*dto.MetricFamily { return parse(t, e.get(t, "/metrics", "Accept", "text/plain")) }
 			var before map[string]int
@@ -67,8 +71,10 @@ func TestRecovery_HealthyGPUsAreOnEveryPage(t *testing.T) {
 			for i := range n {
 				switch i {
 				case 2:
+					bus(lost, false)
 					fakenvml.Configure(t, config, append([]string{fmt.Sprintf("gpus %d", gpus), fmt.Sprintf("fallen %d", lost)}, c.driver...)...)
 				case n - 15: // it could be back, which only Init finds
+					bus(lost, true)
 					fakenvml.Configure(t, config, append([]string{fmt.Sprintf("gpus %d", gpus)}, c.driver...)...)
 				}
 				all := page()
@@ -90,7 +96,38 @@ func TestRecovery_HealthyGPUsAreOnEveryPage(t *testing.T) {
 	}
 }
 
-// waitUntil polls for two minutes: a probe for a device that stayed away for long is made that rarely.
+// onBus puts the GPUs of the fake driver onto a PCI bus below sysfs. It returns what takes one off the bus,
+// whose configuration space then reads as all bits set, and back.
+func onBus(t *testing.T, sysfs string, gpus int) func(gpu int, answers bool) {
+	t.Helper()
+	dir := func(gpu int) string {
+		return filepath.Join(sysfs, "bus", "pci", "devices", fmt.Sprintf("0000:%02x:00.0", 0x1a+gpu))
+	}
+	write := func(gpu int, name, text string) {
+		if err := os.WriteFile(filepath.Join(dir(gpu), name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := func(gpu int, answers bool) {
+		if answers {
+			write(gpu, "config", "\xde\x10\x30\x23")
+		} else {
+			write(gpu, "config", "\xff\xff\xff\xff")
+		}
+	}
+	for gpu := range gpus {
+		if err := errors.Join(os.MkdirAll(dir(gpu), 0o755), os.Symlink("../../drivers/nvidia", filepath.Join(dir(gpu), "driver"))); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{"class": "0x030200\n", "vendor": "0x10de\n", "device": "0x2330\n"} {
+			write(gpu, name, text)
+		}
+		set(gpu, true)
+	}
+	return set
+}
+
+// waitUntil polls for two minutes: the devices are listed every 30 s.
 func waitUntil(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(100 * time.Millisecond) {

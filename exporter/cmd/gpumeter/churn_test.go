@@ -20,8 +20,8 @@ import (
 func TestChurnAgainstTheSchedule(t *testing.T) {
 	c := newChurn(7)
 	k := startKubelet(t, c.offers())
-	a := attribution.New(attribution.Config{Place: c.place, Claims: []func([]snapshot.Device) []attribution.Claim{
-		func(d []snapshot.Device) []attribution.Claim { return podClaims(k.client, d) },
+	a := attribution.New(attribution.Config{Place: c.place, Claims: []func([]attribution.DeviceRef) []attribution.Claim{
+		func(d []attribution.DeviceRef) []attribution.Claim { return podClaims(k.client, d) },
 	}})
 	p := newPrometheus(t, "accounting", "power", "utilization")
 	var lines []int
@@ -157,8 +157,8 @@ func TestChurnMemory(t *testing.T) {
 		seats[s.id] = s
 	}
 	var claims []attribution.Claim
-	a := attribution.New(attribution.Config{Place: c.place, Claims: []func([]snapshot.Device) []attribution.Claim{
-		func([]snapshot.Device) []attribution.Claim { return claims },
+	a := attribution.New(attribution.Config{Place: c.place, Claims: []func([]attribution.DeviceRef) []attribution.Claim{
+		func([]attribution.DeviceRef) []attribution.Claim { return claims },
 	}})
 	poll := func(pods []*podresources.PodResources) {
 		claims = nil

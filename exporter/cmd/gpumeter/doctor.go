@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/doctor"
@@ -157,14 +158,15 @@ func strays(pods cluster, devices []snapshot.Device, sys string) (out []doctor.S
 	if len(held) == 0 {
 		return nil
 	}
-	at := map[named]*snapshot.Device{}
-	for i := range devices {
-		d := &devices[i]
+	at := map[named]*attribution.DeviceRef{}
+	refs := attribution.References(devices)
+	for i := range refs {
+		d := &refs[i]
 		for _, k := range deviceKeys(d) {
-			at[named{d.Identity.Vendor, k}] = d
+			at[named{d.Vendor, k}] = d
 		}
-		for p := range d.Read.Partitions {
-			at[named{d.Identity.Vendor, kubernetes.Key{By: kubernetes.ByMIG, Name: d.Read.Partitions[p].Labels.Get("gpu_partition_uuid")}}] = d
+		for p := range d.Partitions {
+			at[named{d.Vendor, kubernetes.Key{By: kubernetes.ByMIG, Name: d.Partitions[p].Labels.Get("gpu_partition_uuid")}}] = d
 		}
 	}
 	for i := range held {

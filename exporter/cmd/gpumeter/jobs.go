@@ -8,7 +8,6 @@ import (
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
-	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
@@ -30,19 +29,18 @@ func newNumbering(told []string) numbering {
 
 // jobClaims are what the prolog says each job was given, and what of it no driver lists. Jobs that share
 // a GPU have equal shares of it.
-func jobClaims(entries []slurm.Entry, devices []snapshot.Device, numbers numbering) (all []attribution.Claim, absent []string) {
+func jobClaims(entries []slurm.Entry, devices []attribution.DeviceRef, numbers numbering) (all []attribution.Claim, absent []string) {
 	sharers := map[string]float64{}
 	for _, e := range entries {
 		sharers[e.Thing()]++
 	}
-	listed := slices.ContainsFunc(devices, func(d snapshot.Device) bool { return d.Identity.Vendor == "nvidia" && d.Identity.UUID != "" })
+	listed := slices.ContainsFunc(devices, func(d attribution.DeviceRef) bool { return d.Vendor == "nvidia" && d.UUID != "" })
 	for _, e := range entries {
 		there := !listed // while no driver lists any, nobody knows
 		for i := range devices {
 			d := &devices[i]
 			held, meant := numbers.things(d, e)
-			up, _ := d.Read.Presence.Up.Get()
-			there = there || len(held) > 0 || meant && up != 1 // the parts of one that does not answer are not known
+			there = there || len(held) > 0 || meant && !d.Up // the parts of one that does not answer are not known
 			for _, at := range held {
 				all = append(all, attribution.Claim{
 					Thing: at, Share: 1 / sharers[e.Thing()], How: "job mapping",
@@ -60,25 +58,25 @@ func jobClaims(entries []slurm.Entry, devices []snapshot.Device, numbers numberi
 // things are what of a device an entry names, and whether it means that device. Slurm numbers device
 // files, and the driver may count otherwise. Where Slurm gives away MIG instances it numbers them, each
 // like a whole device: such a number says nothing of which instance it is, unless that is told.
-func (n numbering) things(d *snapshot.Device, e slurm.Entry) (held []attribution.Thing, meant bool) {
-	if d.Identity.Vendor != "nvidia" {
+func (n numbering) things(d *attribution.DeviceRef, e slurm.Entry) (held []attribution.Thing, meant bool) {
+	if d.Vendor != "nvidia" {
 		return nil, false
 	}
 	if name, told := n[e.GPU]; told {
-		for i := range d.Read.Partitions {
-			if uuid := d.Read.Partitions[i].Labels.Get("gpu_partition_uuid"); uuid != "" && strings.EqualFold(uuid, name) {
-				return []attribution.Thing{{Device: d.Identity.UUID, Partition: uuid}}, true
+		for i := range d.Partitions {
+			if uuid := d.Partitions[i].Labels.Get("gpu_partition_uuid"); uuid != "" && strings.EqualFold(uuid, name) {
+				return []attribution.Thing{{Device: d.UUID, Partition: uuid}}, true
 			}
 		}
-		if !strings.EqualFold(d.Identity.UUID, name) && d.Identity.PCI != telemetry.NormalizePCI(name) {
+		if !strings.EqualFold(d.UUID, name) && d.PCI != telemetry.NormalizePCI(name) {
 			return nil, false
 		}
 		return things(d, e.GPUInstance), true
 	}
-	if e.GPU != cmp.Or(d.Identity.Minor, strconv.Itoa(d.Identity.Index)) {
+	if e.GPU != cmp.Or(d.Minor, strconv.Itoa(d.Index)) {
 		return nil, false
 	}
-	if e.GPUInstance == "" && len(d.Read.Partitions) > 0 {
+	if e.GPUInstance == "" && len(d.Partitions) > 0 {
 		return nil, true
 	}
 	return things(d, e.GPUInstance), true

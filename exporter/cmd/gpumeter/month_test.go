@@ -42,7 +42,7 @@ func TestAMonthIsBilled(t *testing.T) {
 		devices[i] = &telemetry.Identity{UUID: gpuUUID(i), Index: i, Vendor: "nvidia", Model: "H100"}
 	}
 	var now time.Duration
-	claims := func([]snapshot.Device) (out []attribution.Claim) {
+	claims := func([]attribution.DeviceRef) (out []attribution.Claim) {
 		for _, j := range jobs {
 			if j.from <= now && now < j.to {
 				out = append(out, attribution.Claim{Thing: attribution.Thing{Device: gpuUUID(j.gpu)}, Share: 1, Workload: attribution.Workload{
@@ -53,7 +53,7 @@ func TestAMonthIsBilled(t *testing.T) {
 		return out
 	}
 	begin := func() *attribution.Attributor {
-		return attribution.New(attribution.Config{Claims: []func([]snapshot.Device) []attribution.Claim{claims}})
+		return attribution.New(attribution.Config{Claims: []func([]attribution.DeviceRef) []attribution.Claim{claims}})
 	}
 	a := begin()
 	var taken, from, to time.Duration // of the last picture, and from when to when none was

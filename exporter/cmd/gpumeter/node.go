@@ -70,9 +70,10 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	if n.inventory, err = inventory.Open(seen); err != nil {
 		return nil, config.Refuse("expected-devices", err)
 	}
-	stages := []snapshot.Stage{health.New(time.Now()).Stage}
+	judge := health.New(time.Now())
+	stages := []snapshot.Stage{{Name: "health", Run: judge.Stage, Partial: func(s, _ *snapshot.Snapshot) { judge.Stage(s) }}}
 	n.downtime = downtime.Open(seen.Store, time.Now(), log)
-	ours := self.Config{Build: build(), StateFaults: kept.Faults, Downtime: n.downtime.Seconds}
+	ours := self.Config{Build: build(), StateFaults: kept.Faults, Downtime: n.downtime.Seconds, Hold: c.WorkloadHold}
 	if c.Attribution != "none" {
 		n.who = onSimulated(tenants)
 		if !simulated {
@@ -81,15 +82,22 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 			}
 		}
 		n.attributor = newAttributor(c, n.who, log)
-		stages, ours.Attribution = append(stages, n.attributor.Stage), n.asked
+		stages = append(stages, snapshot.Stage{Name: "attribution", Run: n.attributor.Stage, Partial: n.attributor.Partial})
+		ours.Attribution = n.asked
 		ours.Target = n.who.target
 	}
 	if ours.Target == nil && !simulated { // the node's name is known all the same
 		ours.Target = func() self.Target { return self.Target{Node: c.Kubernetes.Node} }
 	}
+	exporter, shown := self.New(ours), showProcesses(c.ProcessLimit)
+	stages = append(stages,
+		snapshot.Stage{Name: "processes", Run: shown, Partial: func(s, _ *snapshot.Snapshot) { shown(s) }},
+		snapshot.Stage{Name: "self", Run: exporter.Stage, Partial: exporter.Partial},
+		snapshot.Stage{Name: "inventory", Run: n.inventory.Stage},
+	)
 	n.feed = snapshot.NewFeed(snapshot.Config{
 		Sources:  needed(sources, on),
-		Stages:   append(stages, showProcesses(c.ProcessLimit), self.New(ours).Stage, n.inventory.Stage),
+		Stages:   stages,
 		Devices:  devices.has,
 		Expected: n.inventory.Expected,
 		Stale:    stale,
@@ -97,6 +105,7 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 		Timeout:  c.ReadTimeout,
 		Relist:   c.RelistInterval,
 		Retry:    c.RetryInterval,
+		Hold:     c.WorkloadHold,
 		Logger:   log,
 	})
 	return n, nil
@@ -171,7 +180,7 @@ func chooseSources(ctx context.Context, c config.Node, on func(*metric.Desc) boo
 const mostProcesses = 1024
 
 // showProcesses leaves the largest processes of each device in the picture.
-func showProcesses(most int) snapshot.Stage {
+func showProcesses(most int) func(*snapshot.Snapshot) {
 	return func(s *snapshot.Snapshot) {
 		for i := range s.Devices {
 			r := &s.Devices[i].Read

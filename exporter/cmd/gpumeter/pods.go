@@ -18,7 +18,6 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/doctor"
 	"github.com/gpumeter/gpumeter/exporter/self"
-	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
@@ -133,22 +132,22 @@ func podWorkload(namespace, pod, container string, known kubernetes.Pod) attribu
 }
 
 // podClaims are what the kubelet has given. Replicas of a thing are equal shares of it.
-func podClaims(pods cluster, devices []snapshot.Device) []attribution.Claim {
+func podClaims(pods cluster, devices []attribution.DeviceRef) []attribution.Claim {
 	held := pods.Holdings()
 	var all []attribution.Claim
 	for i := range devices {
 		d := &devices[i]
 		for _, k := range deviceKeys(d) {
 			for _, h := range held.Of(k) {
-				if h.Ref.Vendor != "" && h.Ref.Vendor != d.Identity.Vendor {
+				if h.Ref.Vendor != "" && h.Ref.Vendor != d.Vendor {
 					continue // another vendor counts its devices the same way
 				}
 				all = podClaim(all, pods, h, partsOf(d, h.Ref.Part))
 			}
 		}
-		for p := range d.Read.Partitions {
-			if uuid := d.Read.Partitions[p].Labels.Get("gpu_partition_uuid"); uuid != "" {
-				at := []attribution.Thing{{Device: d.Identity.UUID, Partition: uuid}}
+		for p := range d.Partitions {
+			if uuid := d.Partitions[p].Labels.Get("gpu_partition_uuid"); uuid != "" {
+				at := []attribution.Thing{{Device: d.UUID, Partition: uuid}}
 				for _, h := range held.Of(kubernetes.Key{By: kubernetes.ByMIG, Name: uuid}) {
 					all = podClaim(all, pods, h, at)
 				}
@@ -195,18 +194,18 @@ func done(pod kubernetes.Pod, container string) bool {
 }
 
 // deviceKeys are the ways in which ids name a device as a whole.
-func deviceKeys(d *snapshot.Device) []kubernetes.Key {
-	keys := []kubernetes.Key{{By: kubernetes.ByUUID, Name: d.Identity.UUID}, {By: kubernetes.ByIndex, Number: d.Identity.Index}}
-	if d.Identity.PCI != "" {
-		slot, _, _ := strings.Cut(d.Identity.PCI, ".")
-		keys = append(keys, kubernetes.Key{By: kubernetes.ByPCI, Name: d.Identity.PCI}, kubernetes.Key{By: kubernetes.BySlot, Name: slot})
+func deviceKeys(d *attribution.DeviceRef) []kubernetes.Key {
+	keys := []kubernetes.Key{{By: kubernetes.ByUUID, Name: d.UUID}, {By: kubernetes.ByIndex, Number: d.Index}}
+	if d.PCI != "" {
+		slot, _, _ := strings.Cut(d.PCI, ".")
+		keys = append(keys, kubernetes.Key{By: kubernetes.ByPCI, Name: d.PCI}, kubernetes.Key{By: kubernetes.BySlot, Name: slot})
 	}
-	if d.Identity.Serial != "" {
-		keys = append(keys, kubernetes.Key{By: kubernetes.BySerial, Name: d.Identity.Serial})
+	if d.Serial != "" {
+		keys = append(keys, kubernetes.Key{By: kubernetes.BySerial, Name: d.Serial})
 	}
-	if minor, err := strconv.Atoi(d.Identity.Minor); err == nil {
+	if minor, err := strconv.Atoi(d.Minor); err == nil {
 		by := kubernetes.ByMinor
-		switch d.Identity.Vendor { // whose device nodes those are
+		switch d.Vendor { // whose device nodes those are
 		case "amd":
 			by = kubernetes.ByRender
 		case "google":
@@ -218,10 +217,10 @@ func deviceKeys(d *snapshot.Device) []kubernetes.Key {
 }
 
 // partsOf are the device, or those of its partitions that a part names.
-func partsOf(d *snapshot.Device, part kubernetes.Part) []attribution.Thing {
+func partsOf(d *attribution.DeviceRef, part kubernetes.Part) []attribution.Thing {
 	switch part.Of {
 	case kubernetes.Whole:
-		return []attribution.Thing{{Device: d.Identity.UUID}}
+		return []attribution.Thing{{Device: d.UUID}}
 	case kubernetes.ByInstance:
 		return things(d, strconv.Itoa(part.Instance))
 	case kubernetes.ByPlacement:
@@ -234,13 +233,13 @@ func partsOf(d *snapshot.Device, part kubernetes.Part) []attribution.Thing {
 
 // instanceAt is the GPU instance that lies where a part says. The driver tells only root where one lies:
 // where it does not, the one of a profile is known when there is no other of it.
-func instanceAt(d *snapshot.Device, part kubernetes.Part) (instance string, ok bool) {
+func instanceAt(d *attribution.DeviceRef, part kubernetes.Part) (instance string, ok bool) {
 	plain := strings.NewReplacer(".", "", "-", "", "+", "").Replace // 1g10gb-me of a DRA driver, 1g.10gb+me of NVML
 	placed, alike := false, map[string]bool{}
-	for i := range d.Read.Partitions {
-		p := &d.Read.Partitions[i]
+	for i := range d.Partitions {
+		p := &d.Partitions[i]
 		id, _, _ := strings.Cut(p.Labels.Get("gpu_partition_id"), "/")
-		for _, info := range p.Read.Partitions.Info {
+		for _, info := range p.Info {
 			placed = true
 			start, _, _ := strings.Cut(info.Labels.Get("gpu_partition_placement"), ":")
 			if start == strconv.Itoa(part.Start) && info.Labels.Get("gpu_partition_profile_id") == strconv.Itoa(part.ProfileID) {

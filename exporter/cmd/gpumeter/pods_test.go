@@ -71,7 +71,7 @@ func TestEachFormOfID(t *testing.T) {
 		for thing := range strings.FieldsSeq(c.want) {
 			want = append(want, "p/c "+thing+"=1")
 		}
-		if got := told(podClaims(pods, devices)); got != strings.Join(want, "\n") {
+		if got := told(podClaims(pods, attribution.References(devices))); got != strings.Join(want, "\n") {
 			t.Errorf("%s %s\ngot  %s\nwant %s", c.held.Resource, c.held.ID, got, strings.Join(want, "\n"))
 		}
 		stray := strays(pods, devices, "")
@@ -115,7 +115,7 @@ func TestStraysOfVirtualMachines(t *testing.T) {
 // What is no accelerator's is no stray: a network card, a disk.
 func TestNoAccelerator(t *testing.T) {
 	pods := &fakeCluster{held: []kubernetes.Holding{given("p/c", "rdma/hca", "0"), given("p/c", "devices.kubevirt.io/kvm", "kvm17")}}
-	if got, stray := podClaims(pods, machine()), strays(pods, machine(), ""); len(got) != 0 || len(stray) != 0 {
+	if got, stray := podClaims(pods, attribution.References(machine())), strays(pods, machine(), ""); len(got) != 0 || len(stray) != 0 {
 		t.Errorf("claims %v, strays %v", got, stray)
 	}
 }
@@ -137,10 +137,10 @@ func TestPlacementNotTold(t *testing.T) {
 		"gpu-1-mig-7g80gb-0-0":     "",
 	} {
 		pods := &fakeCluster{held: []kubernetes.Holding{claimed("p/c", "gpu.nvidia.com", device)}}
-		if got := told(podClaims(pods, devices)); got != want {
+		if got := told(podClaims(pods, attribution.References(devices))); got != want {
 			t.Errorf("%s: got %q, want %q", device, got, want)
 		}
-		if got := told(podClaims(pods, twice)); got != "" {
+		if got := told(podClaims(pods, attribution.References(twice))); got != "" {
 			t.Errorf("%s: got %q of two that are alike", device, got)
 		}
 	}
@@ -180,7 +180,7 @@ func TestPodClaims(t *testing.T) {
 			[]kubernetes.Pod{{Namespace: "ml", Name: "a", Containers: []kubernetes.Container{{Name: "main", Ended: true}, {Name: "log"}}}},
 			"a/main " + uuid0 + "=1"},
 	} {
-		if got := told(podClaims(&fakeCluster{held: c.held, pods: c.pods}, machine())); got != c.want {
+		if got := told(podClaims(&fakeCluster{held: c.held, pods: c.pods}, attribution.References(machine()))); got != c.want {
 			t.Errorf("%s\ngot  %s\nwant %s", name, got, c.want)
 		}
 	}
@@ -203,7 +203,7 @@ func TestPodIsDescribed(t *testing.T) {
 		Workload: attribution.Workload{Type: telemetry.WorkloadTypeKubernetes, Namespace: "ml", Pod: "web-7c9f8b5d4-x2x4z", Container: "main", Kind: "Deployment", Name: "web"},
 		Detail:   attribution.Detail{Chain: "ReplicaSet/web-7c9f8b5d4, Deployment/web", Image: "img/main:1", Shown: labels},
 	}
-	if got := podClaims(pods, machine()); len(got) != 1 || got[0] != want {
+	if got := podClaims(pods, attribution.References(machine())); len(got) != 1 || got[0] != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
@@ -224,7 +224,7 @@ func TestPodIsAwaited(t *testing.T) {
 		"it is known already":           {fakeCluster{is: kubernetes.Health{Reason: kubernetes.Waiting}, pods: []kubernetes.Pod{{Namespace: "ml", Name: "p"}}}, false},
 	} {
 		c.pods.held = held
-		if got := podClaims(&c.pods, machine()); len(got) != 1 || got[0].Awaited != c.want {
+		if got := podClaims(&c.pods, attribution.References(machine())); len(got) != 1 || got[0].Awaited != c.want {
 			t.Errorf("%s: %+v, want awaited: %v", name, got, c.want)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 
 // witnesses say whose work it is.
 type witnesses struct {
-	claims []func([]snapshot.Device) []attribution.Claim
+	claims []func([]attribution.DeviceRef) []attribution.Claim
 	place  func(pid int64) (attribution.Workload, string, bool)
 	run    []func(context.Context) // what they do in the background
 
@@ -68,7 +68,7 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 		out.run = append(out.run, mapping.Run)
 		out.examine = append(out.examine, func() []doctor.Witness { return []doctor.Witness{doctor.Slurm(mapping.State())} })
 		out.tell = append(out.tell, func(_ *snapshot.Snapshot, to *self.Attribution) { tellOfJobs(mapping, to) })
-		out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim {
+		out.claims = append(out.claims, func(devices []attribution.DeviceRef) []attribution.Claim {
 			claims, absent := jobClaims(mapping.Entries(), devices, numbers)
 			mapping.Absent(absent)
 			return claims
@@ -88,7 +88,7 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 		}
 	})
 	out.strays = func(devices []snapshot.Device) []doctor.Stray { return strays(pods, devices, c.HostSys) }
-	out.claims = append(out.claims, func(devices []snapshot.Device) []attribution.Claim { return podClaims(pods, devices) })
+	out.claims = append(out.claims, func(devices []attribution.DeviceRef) []attribution.Claim { return podClaims(pods, devices) })
 	return out, nil
 }
 
@@ -133,15 +133,15 @@ func unplaced(err error) string {
 }
 
 // things are the device, or the partitions of a GPU instance of it.
-func things(d *snapshot.Device, instance string) []attribution.Thing {
+func things(d *attribution.DeviceRef, instance string) []attribution.Thing {
 	if instance == "" {
-		return []attribution.Thing{{Device: d.Identity.UUID}}
+		return []attribution.Thing{{Device: d.UUID}}
 	}
 	var out []attribution.Thing
-	for i := range d.Read.Partitions {
-		l := d.Read.Partitions[i].Labels
+	for i := range d.Partitions {
+		l := d.Partitions[i].Labels
 		if id, _, _ := strings.Cut(l.Get("gpu_partition_id"), "/"); id == instance && l.Get("gpu_partition_uuid") != "" {
-			out = append(out, attribution.Thing{Device: d.Identity.UUID, Partition: l.Get("gpu_partition_uuid")})
+			out = append(out, attribution.Thing{Device: d.UUID, Partition: l.Get("gpu_partition_uuid")})
 		}
 	}
 	return out
@@ -159,7 +159,7 @@ func onSimulated(tenants *sim.Tenants) witnesses {
 		}
 	}
 	return witnesses{
-		claims: []func([]snapshot.Device) []attribution.Claim{func([]snapshot.Device) []attribution.Claim {
+		claims: []func([]attribution.DeviceRef) []attribution.Claim{func([]attribution.DeviceRef) []attribution.Claim {
 			var all []attribution.Claim
 			for _, t := range tenants.List() {
 				one := attribution.Claim{

@@ -61,7 +61,7 @@ func TestJobClaims(t *testing.T) {
 		return slurm.Entry{GPU: gpu, GPUInstance: instance, Job: slurm.Job{ID: job, User: "ada", Account: "phys", Partition: "gpu", Name: "train"}}
 	}
 	devices := machine()
-	got, _ := jobClaims([]slurm.Entry{entry("3", "", "1"), entry("3", "", "2"), entry("1", "7", "3"), entry("1", "2", "4"), entry("5", "", "5"), entry("2", "", "6")}, devices, nil)
+	got, _ := jobClaims([]slurm.Entry{entry("3", "", "1"), entry("3", "", "2"), entry("1", "7", "3"), entry("1", "2", "4"), entry("5", "", "5"), entry("2", "", "6")}, attribution.References(devices), nil)
 	for i := range got {
 		got[i].Pod = got[i].Job // to be told
 	}
@@ -104,7 +104,7 @@ func TestSlurmNumbers(t *testing.T) {
 		"another number than told": {[]string{"0=" + uuid1}, slurm.Entry{GPU: "3"}, uuid0, 0},
 	} {
 		c.entry.Job.ID = "1"
-		claims, absent := jobClaims([]slurm.Entry{c.entry}, devices, newNumbering(c.told))
+		claims, absent := jobClaims([]slurm.Entry{c.entry}, attribution.References(devices), newNumbering(c.told))
 		got := ""
 		for _, claim := range claims {
 			got += cmp.Or(claim.Thing.Partition, claim.Thing.Device)
@@ -118,12 +118,12 @@ func TestSlurmNumbers(t *testing.T) {
 // A whole GPU that is given to a pod by the kubelet and to a job by Slurm has one owner with both labels.
 func TestJobInPodOwnsOnce(t *testing.T) {
 	pods := &fakeCluster{held: []kubernetes.Holding{given("slurmd-0/slurmd", "nvidia.com/gpu", uuid0)}}
-	a := attribution.New(attribution.Config{Claims: []func([]snapshot.Device) []attribution.Claim{
-		func(d []snapshot.Device) []attribution.Claim {
+	a := attribution.New(attribution.Config{Claims: []func([]attribution.DeviceRef) []attribution.Claim{
+		func(d []attribution.DeviceRef) []attribution.Claim {
 			all, _ := jobClaims([]slurm.Entry{{GPU: "3", Job: slurm.Job{ID: "42", User: "ada"}}}, d, nil)
 			return all
 		},
-		func(d []snapshot.Device) []attribution.Claim { return podClaims(pods, d) },
+		func(d []attribution.DeviceRef) []attribution.Claim { return podClaims(pods, d) },
 	}})
 	s := &snapshot.Snapshot{Devices: machine()[:1]}
 	a.Stage(s)
@@ -143,7 +143,7 @@ func TestJobInPodOwnsOnce(t *testing.T) {
 func TestLabelsWaitForTheFirstQuestion(t *testing.T) {
 	for _, jitter := range []time.Duration{0, time.Minute, 20 * time.Minute} {
 		made, pods := "", attribution.Claim{Thing: attribution.Thing{Device: uuid0}, Share: 1}
-		who := witnesses{claims: []func([]snapshot.Device) []attribution.Claim{func([]snapshot.Device) []attribution.Claim {
+		who := witnesses{claims: []func([]attribution.DeviceRef) []attribution.Claim{func([]attribution.DeviceRef) []attribution.Claim {
 			pods.Workload = attribution.Workload{Type: telemetry.WorkloadTypeKubernetes, Namespace: "ml", Pod: "train-0", Kind: made, Name: made}
 			pods.Awaited = made == ""
 			return []attribution.Claim{pods}

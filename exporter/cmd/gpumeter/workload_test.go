@@ -80,7 +80,7 @@ func TestJobClaimsAbsent(t *testing.T) {
 		"only what should be there":   {[]snapshot.Device{device(-1, "", 0)}, entry("0", ""), 0, nil},
 		"another number for the zero": {[]snapshot.Device{device(0, "GPU-0", 1)}, entry("00", ""), 0, []string{"00"}},
 	} {
-		claims, absent := jobClaims([]slurm.Entry{c.entry}, c.devices, nil)
+		claims, absent := jobClaims([]slurm.Entry{c.entry}, attribution.References(c.devices), nil)
 		if len(claims) != c.claims || !slices.Equal(absent, c.absent) {
 			t.Errorf("%s: %d claims, absent %v; want %d and %v", name, len(claims), absent, c.claims, c.absent)
 		}

@@ -26,7 +26,7 @@ type recovery struct {
 // Pauses between two probes, doubled while nothing is found.
 const (
 	firstProbe = 30 * time.Second
-	lastProbe  = time.Hour
+	lastProbe  = 10 * time.Minute
 )
 
 func newRecovery(cfg Config) recovery {

@@ -12,7 +12,7 @@ import (
 	"github.com/gpumeter/gpumeter/gen/resolve"
 )
 
-// Emitter writes one file per group, one per scope, and one for the attributes and each table.
+// Emitter writes one file per group, one per scope, and one each for the attributes, the list of scopes and each table.
 var Emitter = emit.Emitter{
 	Name: "gostruct",
 	Doc:  "typed structs and description tables for the exporter",
@@ -39,7 +39,7 @@ func run(m *resolve.Model) ([]emit.File, error) {
 		template, path string
 		data           any
 	}
-	jobs := []job{{"attributes", dir + "attributes.go", m}}
+	jobs := []job{{"attributes", dir + "attributes.go", m}, {"scopes", dir + "scopes.go", m}}
 	for _, g := range m.Groups {
 		jobs = append(jobs, job{"group", dir + "group_" + g.Group.Group + ".go", g})
 	}

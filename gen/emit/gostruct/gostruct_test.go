@@ -47,6 +47,16 @@ type Part[T any] struct {
 	Labels *metric.Labels
 	Read   T
 }
+
+type Reading struct{}
+
+func (f *Family[T]) Each(*T, func(Reading))                                  {}
+func eachPart[T any](*Family[T], []Part[T], func(Reading))                   {}
+func eachOf[T any]([]Family[T], *T, func(*metric.Desc, Reading))             {}
+func eachOfParts[T any]([]Family[T], []Part[T], func(*metric.Desc, Reading)) {}
+func describe[T any](all []*metric.Desc, _ []Family[T]) []*metric.Desc       { return all }
+
+func Keep[T any](families []Family[T], _ func(*metric.Desc) bool) []Family[T] { return families }
 `
 
 // The repository's own spec has not every shape, so the sample's files are compiled as well.
