@@ -24,8 +24,12 @@ LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION)) $(if $(REVISION),-X
 TESTFLAGS ?=
 BENCHFLAGS ?=
 ARGS ?=
+BINARY ?= bin/gpumeter
 
-.PHONY: help generate manifests check fmt vet lint test test-gpu e2e-kubernetes e2e-prometheus e2e-packages bench bench-fleet fuzz run demo build packages tools
+# What make quick tests: all but the folders below test/, which run built programs.
+QUICK := . ./exporter/... ./gen/... ./spell/... ./test
+
+.PHONY: help generate manifests check quick fmt vet lint test test-gpu budget e2e-kubernetes e2e-prometheus e2e-packages bench bench-fleet fuzz run demo build packages tools
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -39,6 +43,12 @@ manifests: $(HELM) $(HELM4) ## Write manifests/ anew, which is the chart for tho
 check: ## Everything that must hold: generated files, format, vet, lint, tests.
 	go run ./gen -check
 	$(MAKE) --no-print-directory fmt vet lint test
+
+quick: ## Two minutes: generated files, format, vet, house rules, and the tests that do not take long.
+	go run ./gen -check
+	$(MAKE) --no-print-directory fmt
+	go vet ./...
+	go test -short $(TESTFLAGS) $(QUICK)
 
 fmt: ## Fail when a Go file is not gofmt'ed.
 	@bad="$$(gofmt -l .)"; if [ -n "$$bad" ]; then echo "not gofmt'ed:" $$bad; exit 1; fi
@@ -61,6 +71,9 @@ test: $(PROMTOOL) $(PROMETHEUS) $(ALERTMANAGER) $(PINT) $(HELM) $(HELM4) $(HELM_
 
 test-gpu: build ## On a machine with an NVIDIA GPU: compare every value with nvidia-smi, idle and under load.
 	GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" go test -tags gpu -count=1 -v -timeout 30m -run '^TestGPU$$' ./test/gpu
+
+budget: ## Measure the memory of 8 GPUs and 100 pods that churn over ten minutes, and the size of the binary.
+	GPUMETER_BUDGET_TIME=10m go test -count=1 -v -timeout 30m $(TESTFLAGS) ./test/budget
 
 e2e-kubernetes: build ## As root on Linux: run in a real cluster, whose programs are built once (10 minutes).
 	test/kubernetes/prepare $(MAKE) --no-print-directory $(KUBERNETES) $(HELM) $(HELM4) $(KUBECONFORM) $(OPERATOR_CRDS) $(PROMETHEUS)
@@ -95,7 +108,7 @@ demo: build $(PROMETHEUS) $(ALERTMANAGER) ## Simulate a cluster, with Prometheus
 	bin/demo --prometheus $(PROMETHEUS) --alertmanager $(ALERTMANAGER) $(ARGS)
 
 build: ## Build bin/gpumeter, stripped.
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/gpumeter ./exporter/cmd/gpumeter
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BINARY) ./exporter/cmd/gpumeter
 
 tools: $(TESTED) ## Build what is pinned in tools/ for the tests: once, 20 minutes.
 

@@ -36,6 +36,8 @@ var rules = []rule{
 	{"exits", checkExits},
 	{"global state", checkState},
 	{"sources tested", checkSourcesTested},
+	{"sources listed", checkSourcesListed},
+	{"scales", checkScales},
 	{"labels", checkLabels},
 	{"machine paths", checkMachinePaths},
 	{"makefile", checkMakefile},
@@ -101,8 +103,9 @@ func load(t *testing.T, root string) *tree {
 			}
 			return nil
 		}
-		// What .gitignore names, and links, which lead to files read under their own name.
-		if ext := path.Ext(rel); ext == ".test" || ext == ".out" || !e.Type().IsRegular() {
+		// What .gitignore names, links, which lead to files read under their own name, and the file
+		// that a linked worktree has in place of the folder .git.
+		if ext := path.Ext(rel); ext == ".test" || ext == ".out" || rel == ".git" || !e.Type().IsRegular() {
 			return nil
 		}
 		text, err := os.ReadFile(file)

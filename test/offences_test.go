@@ -93,6 +93,20 @@ var offences = []struct {
 	{"sources tested", in("exporter/source/new/x.go", "package new; // sourcetest.SpecIsRead("), "exporter/source/new: no test calls"},
 	{"sources tested", in("exporter/source/new/x.go", "package new", "exporter/source/new/x_test.go", "package new; func f() { sourcetest.SpecIsRead[int](t) }"), ""},
 
+	{"sources listed", in("exporter/source/new/x.go", "package new"), "exporter/source/new: exporter/source/all does not call new.New"},
+	{"sources listed", in("exporter/source/new/x.go", "package new", "exporter/source/all/x.go", imports("exporter/source/new")), "does not call new.New"},
+	{"sources listed", in("exporter/source/new/x.go", "package new", "exporter/source/all/x_test.go", lists("new")), "does not call new.New"},
+	{"sources listed", in("exporter/source/new/x.go", "package new", "exporter/source/all/x.go", lists("new")), ""},
+	{"sources listed", in("exporter/source/sim/x.go", "package sim"), ""},
+	{"sources listed", in("exporter/source/all/x.go", lists("sim")), "notRead in test/sources_test.go has sim"},
+	{"sources listed", in("spec/metrics/x.yaml", "metrics: [{name: x.y, sources: {new: {}}}]"), "x.y lists source new"},
+	{"sources listed", in("spec/metrics/x.yaml", "metrics: [{name: x.y, sources: {new: {}, sim: {}, feed: {}}}]", "exporter/source/all/x.go", lists("new")), ""},
+	{"sources listed", in("spec/metrics/x.yaml", "metrics: {"), "spec/metrics/x.yaml"},
+
+	{"scales", in("exporter/source/new/zz_scales.go", "package new; const scaleX = 1e3", "exporter/source/new/x.go", "package new; const kilo = 1e3"), "scaleX of zz_scales.go is not used"},
+	{"scales", in("exporter/source/new/zz_scales.go", "package new; const scaleX = 1e3", "exporter/source/new/x_test.go", "package new; var _ = scaleX"), "scaleX of zz_scales.go is not used"},
+	{"scales", in("exporter/source/new/zz_scales.go", "package new; const scaleX = 1e3", "exporter/source/new/x.go", "package new; var _ = scaleX"), ""},
+
 	{"labels", in("spec/scopes.yaml", "scopes: [{name: device, attributes: [a, b, c, d]}]",
 		"spec/metrics/x.yaml", "scopes: [device]\nmetrics: [{name: x.y, attributes: [a, b, c, d, e, f, g, h, i, j, k]}]"), "x.y has 15 labels"},
 	{"labels", in("spec/scopes.yaml", "scopes: [{name: device, attributes: [a, b, c, d]}]",
@@ -135,6 +149,11 @@ func in(pairs ...string) map[string]string {
 // imports is a Go file with one import of this module.
 func imports(dir string) string {
 	return fmt.Sprintf("package x; import _ %q", strings.TrimSuffix(module+"/"+dir, "/"))
+}
+
+// lists is a file that opens a source.
+func lists(source string) string {
+	return imports("exporter/source/"+source) + "; var _ = " + source + ".New(1)"
 }
 
 // Each rule is seen to fail, and to let pass what comes close.

@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkResident tells how much memory a running exporter holds after a few hundred scrapes in
-// turns of text, OpenMetrics and gzip. The budget is 32 MiB.
+// turns of text, OpenMetrics and gzip. test/budget has the limit.
 func BenchmarkResident(b *testing.B) {
 	e := serve(b, nil, "--simulate", "h100x8", "--max-age", "1ms")
 	for b.Loop() {
@@ -42,7 +42,7 @@ func resident(b *testing.B, pid int) float64 {
 	return 0
 }
 
-// BenchmarkBinary tells how large the stripped binary is. The budget is 25 MB.
+// BenchmarkBinary tells how large the stripped binary is. test/budget has the limit.
 func BenchmarkBinary(b *testing.B) {
 	info, err := os.Stat(binary)
 	if err != nil {

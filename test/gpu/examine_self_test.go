@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -183,5 +184,81 @@ func TestLoader(t *testing.T) {
 	m.env = []string{"GPUMETER_CUDA_LIBRARY=" + filepath.Join(t.TempDir(), "libcuda.so.1")}
 	if _, err := m.output(program, "1"); err == nil || !strings.Contains(err.Error(), "cannot open shared object") {
 		t.Errorf("without a driver: %v", err)
+	}
+}
+
+// The exporter is waited for while the driver takes longer to initialise than a device may take to
+// answer (2 s), so neither page is without its GPU.
+func TestSlowInit(t *testing.T) {
+	t.Parallel()
+	m := bench{gpumeter: builtBinary(t)}.machine(t, "580", "gpus 1", "board h100", "init_ms 4000")
+	p, err := m.once()
+	if err != nil || len(p.uuids()) != 1 {
+		t.Errorf("gpumeter once: GPUs %v, %v; want one GPU", p.uuids(), err)
+	}
+	p, err = m.serve(t).page()
+	if err != nil || len(p.uuids()) != 1 {
+		t.Errorf("gpumeter serve: GPUs %v, %v; want one GPU", p.uuids(), err)
+	}
+}
+
+func TestNVMLServes(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"status":"ready","sources":[{"name":"host","state":"serving"},{"name":"nvml","state":"serving"}]}`: true,
+		`{"status":"ready","sources":[{"name":"host","state":"serving"},{"name":"nvml","state":"opening"}]}`: false,
+		`{"status":"ready","sources":[{"name":"host","state":"serving"}]}`:                                   false,
+		``: false,
+	} {
+		if got := nvmlServes(text); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// Programs find the driver's libraries in a directory the loader does not search. The fake
+// nvidia-smi and the loader open them by name, as the real ones do.
+func TestDriverOutsideTheLoadersPath(t *testing.T) {
+	t.Parallel()
+	library := cuda(t)
+	env, err := driverEnv(filepath.Join(filepath.Dir(library), "libcuda.so.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{env: env}
+	if said, err := m.output(compiled(t, "load", loadSource), "1"); err != nil || said != "loading 1 devices\n" {
+		t.Errorf("the loader with %v: %v\n%s", env, err, said)
+	}
+	if _, err := driverEnv(filepath.Join(t.TempDir(), fakenvml.Library)); err == nil || !strings.Contains(err.Error(), "GPUMETER_NVML_LIBRARY") {
+		t.Errorf("a library that does not exist: %v", err)
+	}
+	if env, err := driverEnv("libnvidia-ml.so.1"); err != nil || len(env) != 1 {
+		t.Errorf("a name for the loader to find: %v, %v", env, err)
+	}
+	if env, err := driverEnv(""); env != nil || err != nil {
+		t.Errorf("no library named: %v, %v", env, err)
+	}
+}
+
+func TestWithoutCompiler(t *testing.T) {
+	missing := errors.New("gcc is not in PATH")
+	for _, c := range []struct {
+		gcc  error
+		load string
+		want []string
+	}{
+		{nil, "", nil},
+		{missing, "", []string{"calls are not measured", "set GPUMETER_GPU_LOAD"}},
+		{missing, "burn", []string{"calls are not measured"}},
+	} {
+		got := withoutCompiler(c.gcc, c.load)
+		if len(got) != len(c.want) {
+			t.Errorf("gcc: %v, load %q: %q, want %d lines", c.gcc, c.load, got, len(c.want))
+			continue
+		}
+		for i, part := range c.want {
+			if !strings.Contains(got[i], part) {
+				t.Errorf("gcc: %v, load %q: %q, want %q", c.gcc, c.load, got[i], part)
+			}
+		}
 	}
 }

@@ -45,7 +45,11 @@ func (b bench) machine(t *testing.T, driver string, lines ...string) fake {
 	dir := fakenvml.Build(t, fakenvml.Driver(driver))
 	f := fake{library: filepath.Join(dir, fakenvml.Library), config: filepath.Join(dir, "config")}
 	fakenvml.Configure(t, f.config, lines...)
-	f.machine = newMachine(b.gpumeter, b.smi, "FAKENVML_CONFIG="+f.config, "GPUMETER_NVML_LIBRARY="+f.library)
+	env, err := driverEnv(f.library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.machine = newMachine(b.gpumeter, b.smi, append(env, "FAKENVML_CONFIG="+f.config)...)
 	return f
 }
 

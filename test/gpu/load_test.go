@@ -55,8 +55,10 @@ func (l *loading) stop(t testing.TB) {
 	l.cmd = nil
 }
 
-// seen waits until the GPUs are busy, and says what the load said when it ended or nobody saw it.
-func (l *loading) seen(t testing.TB, s *server, within time.Duration) {
+// seen waits until each GPU that reports a utilization is busy. It fails with what the load printed
+// when the load ends, or keeps no GPU busy in time. Under MIG no GPU reports a utilization; then
+// what the load does is not seen.
+func (l *loading) seen(t testing.TB, s *server, uuids []string, within time.Duration) {
 	t.Helper()
 	for deadline := time.Now().Add(within); ; {
 		select {
@@ -69,17 +71,31 @@ func (l *loading) seen(t testing.TB, s *server, within time.Duration) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		busy := len(p.uuids()) > 0
-		for _, uuid := range p.uuids() {
-			if n, there := p.number(uuid, "gpu_utilization_ratio"); there && n < .5 {
-				busy = false
-			}
+		busy, idle := utilized(p, uuids)
+		if len(busy)+len(idle) == 0 {
+			t.Log("no GPU reports a utilization: whether the load keeps them busy is not checked")
+			return
 		}
-		if busy {
+		if len(idle) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no GPU is busy after %v of load\n%s", within, strings.TrimSpace(l.said.String()))
+			t.Fatalf("%v are not busy after %v of load\n%s", idle, within, strings.TrimSpace(l.said.String()))
 		}
 	}
+}
+
+// utilized divides the GPUs that report a utilization into those that are busy and those that are not.
+func utilized(p page, uuids []string) (busy, idle []string) {
+	for _, uuid := range uuids {
+		n, there := p.number(uuid, "gpu_utilization_ratio")
+		switch {
+		case !there:
+		case n < .5:
+			idle = append(idle, uuid)
+		default:
+			busy = append(busy, uuid)
+		}
+	}
+	return busy, idle
 }

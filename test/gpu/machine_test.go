@@ -3,6 +3,7 @@ package gpu
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,30 @@ func newMachine(binary, smi string, env ...string) *machine {
 		}
 	}
 	return m
+}
+
+// driverEnv is the environment in which programs find a driver that the loader does not: gpumeter
+// opens the library by its path, nvidia-smi and the programs in C find it and libcuda in its
+// directory.
+func driverEnv(library string) ([]string, error) {
+	if library == "" {
+		return nil, nil
+	}
+	if !strings.ContainsRune(library, filepath.Separator) { // a name, for the loader to find
+		return []string{"GPUMETER_NVML_LIBRARY=" + library}, nil
+	}
+	path, err := filepath.Abs(library)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("GPUMETER_NVML_LIBRARY: %w", err)
+	}
+	dirs := filepath.Dir(path)
+	if before := os.Getenv("LD_LIBRARY_PATH"); before != "" {
+		dirs += string(filepath.ListSeparator) + before
+	}
+	return []string{"GPUMETER_NVML_LIBRARY=" + path, "LD_LIBRARY_PATH=" + dirs}, nil
 }
 
 // builtBinary is the gpumeter to test: the one GPUMETER_BINARY names, else a new one.
@@ -165,9 +190,9 @@ func csvLines(text string) (out [][]string) {
 	return out
 }
 
-// once is what gpumeter once says.
+// once is what gpumeter once says. A driver may take many seconds to initialise.
 func (m *machine) once() (page, error) {
-	text, err := m.output(m.binary, append([]string{"once", "--format", "prometheus"}, flags...)...)
+	text, err := m.output(m.binary, append([]string{"once", "--format", "prometheus", "--read-timeout", "30s"}, flags...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +237,8 @@ func those(all []finding, v verdict) (out []finding) {
 // server is a gpumeter that serves.
 type server struct{ url string }
 
-// serve starts one that reads anew at each scrape, until the test is over.
+// serve starts one that reads anew at each scrape, until the test is over, and waits until its
+// source nvml serves: a driver may take many seconds to initialise.
 func (m *machine) serve(t testing.TB) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -240,13 +266,30 @@ func (m *machine) serve(t testing.TB) *server {
 	})
 	s := &server{"http://" + address}
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		if _, err = s.get("/readyz"); err == nil {
+		text, err := s.get("/readyz")
+		if err == nil && nvmlServes(text) {
 			return s
 		}
 		if time.Now().After(deadline) {
-			t.Fatal(err)
+			t.Fatalf("source nvml does not serve after %v: %v\n%s", patience, err, text)
 		}
 	}
+}
+
+// nvmlServes reports whether an answer of /readyz has the source nvml serving.
+func nvmlServes(readyz string) bool {
+	var answer struct {
+		Sources []struct{ Name, State string }
+	}
+	if err := json.Unmarshal([]byte(readyz), &answer); err != nil {
+		return false
+	}
+	for _, source := range answer.Sources {
+		if source.Name == "nvml" {
+			return source.State == "serving"
+		}
+	}
+	return false
 }
 
 // page is what it serves now.

@@ -58,9 +58,12 @@ func printChecks(out io.Writer, title string, all []check) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "gpu\tcheck\tgpumeter\twant\tverdict")
 	for _, c := range all {
-		v := same
-		if !c.ok {
-			v = differs
+		v := string(same)
+		switch {
+		case !c.ok:
+			v = string(differs)
+		case c.lacks != "":
+			v = "not checked: " + c.lacks
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", c.uuid, c.name, c.saw, c.want, v)
 	}

@@ -84,6 +84,31 @@ func TestNumber(t *testing.T) {
 	}
 }
 
+// Drivers R535 to R555 print the name of a fabric field before its value.
+func TestCSV_FabricFieldsWithTheirNames(t *testing.T) {
+	for _, c := range []struct{ field, answer, want string }{
+		{"fabric.state", "state  Completed", "Completed"},
+		{"fabric.state", "state In Progress", "In Progress"},
+		{"fabric.state", "State : Not Started", "Not Started"},
+		{"fabric.state", "Completed", "Completed"},
+		{"fabric.state", "state N/A", "N/A"},
+		{"fabric.state", "state", ""},
+		{"fabric.state", "[N/A]", "[N/A]"},
+		{"fabric.status", "status Success", "Success"},
+		{"fabric.status", "Success", "Success"},
+		{"fabric.cliqueId", "cliqueId 4026", "4026"},
+		{"fabric.clusterUuid", "9c6f5af3-53bf-49b5-a436-b66766c413c3", "9c6f5af3-53bf-49b5-a436-b66766c413c3"},
+		{"name", "name of a board", "name of a board"},
+		{"pstate", "P0", "P0"},
+	} {
+		got := told{}
+		got.csvLine([]string{c.field}, []string{c.answer})
+		if text := got["csv:"+c.field]; text != c.want {
+			t.Errorf("%s printed as %q is read as %q, want %q", c.field, c.answer, text, c.want)
+		}
+	}
+}
+
 // A value may be anywhere between what was said before and after, and as far beyond as its row
 // allows; what only one of the two has may be there or not.
 func TestBetween(t *testing.T) {

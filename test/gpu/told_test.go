@@ -89,8 +89,20 @@ func (t told) process(path, text string) {
 // csvLine keeps the answers to fields of --query-gpu.
 func (t told) csvLine(fields, answers []string) {
 	for i, f := range fields {
-		t["csv:"+f] = answers[i]
+		t["csv:"+f] = withoutName(f, answers[i])
 	}
+}
+
+// withoutName returns the answer to a field of --query-gpu without the name that some drivers print
+// before it: nvidia-smi of R535 to R555 prints "state  Completed" for fabric.state and "status
+// Success" for fabric.status, newer ones "Completed" and "Success".
+func withoutName(field, answer string) string {
+	group, name, _ := strings.Cut(field, ".")
+	first, rest, _ := strings.Cut(strings.TrimSpace(answer), " ")
+	if group != "fabric" || !strings.EqualFold(strings.TrimSuffix(first, ":"), name) {
+		return answer
+	}
+	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(rest), ":"))
 }
 
 // text returns what is told of the first of several paths that has an answer, by which of them, and

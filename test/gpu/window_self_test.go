@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,5 +119,64 @@ func TestLoadedChecks(t *testing.T) {
 		if n != c.fails {
 			t.Errorf("%s: %d checks fail, want %d", c.name, n, c.fails)
 		}
+	}
+}
+
+// What cannot be checked is named with the metric it lacks, and passes as nothing else.
+func TestUnchecked(t *testing.T) {
+	samples := steady(t, map[string]func(float64) any{
+		"gpu_energy_joules_total": never, "gpu_utilization_ratio": never, "gpu_memory_free_bytes": never, "gpu_power_draw_watts": never,
+	})
+	lacks := map[string]string{}
+	for _, c := range append(counters(samples), loaded(samples, samples)...) {
+		if c.lacks != "" {
+			lacks[c.name] = c.lacks
+		}
+	}
+	for name, metric := range map[string]string{
+		"energy counted, against power":               "gpu_energy_joules_total",
+		"busy time counted, against utilization":      "gpu_utilization_ratio",
+		"memory used, free and reserved, against all": "gpu_memory_free_bytes",
+		"utilization under load":                      "gpu_utilization_ratio",
+		"power under load":                            "gpu_power_draw_watts",
+	} {
+		if !strings.Contains(lacks[name], metric) {
+			t.Errorf("%s lacks %q, want %s", name, lacks[name], metric)
+		}
+	}
+	var out strings.Builder
+	if err := printChecks(&out, "title", counters(samples)); err != nil || !strings.Contains(out.String(), "not checked: ") {
+		t.Errorf("printed %q, %v", out.String(), err)
+	}
+}
+
+// A GPU that nvidia-smi lists is missed on the pages, and one without counters fails.
+func TestPresent(t *testing.T) {
+	samples := steady(t, nil)
+	for uuid, want := range map[string]bool{"GPU-1": true, "GPU-2": false} {
+		if got := present([]string{uuid}, samples); len(got) != 1 || got[0].ok != want {
+			t.Errorf("%s: %+v, want ok: %v", uuid, got, want)
+		}
+	}
+	if got := present([]string{"GPU-1"}, nil); len(got) != 1 || got[0].ok {
+		t.Errorf("no pages: %+v, want not ok", got)
+	}
+	none := steady(t, map[string]func(float64) any{"gpu_ecc_errors_total": never, "gpu_link_io_bytes_total": never})
+	if got := (window{"GPU-1", none}).rising(); got.ok {
+		t.Errorf("no counters: %+v, want not ok", got)
+	}
+}
+
+// Which GPUs are busy: those that report no utilization are neither busy nor idle.
+func TestUse(t *testing.T) {
+	p, err := readPage(`gpu_utilization_ratio{gpu_uuid="GPU-1"} 0.9
+gpu_utilization_ratio{gpu_uuid="GPU-2"} 0.1
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy, idle := utilized(p, []string{"GPU-1", "GPU-2", "GPU-3"})
+	if !slices.Equal(busy, []string{"GPU-1"}) || !slices.Equal(idle, []string{"GPU-2"}) {
+		t.Errorf("busy %v, idle %v", busy, idle)
 	}
 }

@@ -3,6 +3,7 @@ package gpu
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,10 +34,17 @@ func watch(t testing.TB, s *server, period, length time.Duration) []sample {
 	return out
 }
 
-// check is one comparison of what gpumeter itself says over a window.
+// check is one comparison of what gpumeter itself reports over a window. One that could not be made
+// is ok, and lacks something.
 type check struct {
 	uuid, name, saw, want string
 	ok                    bool
+	lacks                 string
+}
+
+// unchecked is a check that could not be made for want of a metric.
+func (w window) unchecked(name string, lacks ...string) check {
+	return check{uuid: w.uuid, name: name, ok: true, lacks: strings.Join(lacks, " or ") + " is absent"}
 }
 
 // window are the samples of one GPU.
@@ -83,6 +91,24 @@ const (
 	gpmPeriod  = 5. // seconds between two looks of the profiler
 )
 
+// present checks that each GPU that nvidia-smi lists is on every page: what is absent from a page
+// would pass all other checks.
+func present(uuids []string, samples []sample) []check {
+	var out []check
+	for _, uuid := range uuids {
+		n := 0
+		for _, s := range samples {
+			if slices.Contains(s.page.uuids(), uuid) {
+				n++
+			}
+		}
+		out = append(out, check{
+			uuid: uuid, name: "pages that have the GPU", saw: fmt.Sprint(n), want: fmt.Sprint(len(samples)), ok: n == len(samples) && n > 0,
+		})
+	}
+	return out
+}
+
 // counters checks the counters of each GPU against each other.
 func counters(samples []sample) []check {
 	var out []check
@@ -99,7 +125,8 @@ func counters(samples []sample) []check {
 
 // close compares two numbers that should be the same.
 func (w window) close(name string, saw, want, slack float64, unit string) check {
-	return check{w.uuid, name, show3(saw) + unit, fmt.Sprintf("%s%s ± %s", show3(want), unit, show3(slack)), math.Abs(saw-want) <= slack}
+	limits := fmt.Sprintf("%s%s ± %s", show3(want), unit, show3(slack))
+	return check{uuid: w.uuid, name: name, saw: show3(saw) + unit, want: limits, ok: math.Abs(saw-want) <= slack}
 }
 
 func show3(n float64) string { return fmt.Sprintf("%.3f", n) }
@@ -109,7 +136,7 @@ func (w window) energy() []check {
 	rate, counted := w.rate("gpu_energy_joules_total")
 	draw, measured := w.mean("gpu_power_draw_watts")
 	if !counted || !measured {
-		return nil
+		return []check{w.unchecked("energy counted, against power", "gpu_energy_joules_total", "gpu_power_draw_watts")}
 	}
 	return []check{w.close("energy counted, against power", rate, draw, max(powerFloor, powerShare*draw)+w.unsure()*draw, " W")}
 }
@@ -121,6 +148,8 @@ func (w window) busy() []check {
 	use, measured := w.mean("gpu_utilization_ratio")
 	if counted && measured {
 		out = append(out, w.close("busy time counted, against utilization", rate, use, busySlack+edge/w.seconds()+w.unsure(), ""))
+	} else {
+		out = append(out, w.unchecked("busy time counted, against utilization", "gpu_busy_time_seconds_total", "gpu_utilization_ratio"))
 	}
 	engine, profiled := w.rate("gpu_gr_engine_active_time_seconds_total")
 	if slack := busySlack + gpmPeriod/w.seconds() + w.unsure(); counted && profiled && slack < .5 { // else it says nothing
@@ -148,8 +177,8 @@ func (w window) throttled() []check {
 			low = .5 - edge
 		}
 		out = append(out, check{
-			w.uuid, "time throttled by " + cause + ", which held in a share of " + show3(held), show3(rate),
-			show3(low) + " to " + show3(high), rate >= low && rate <= high,
+			uuid: w.uuid, name: "time throttled by " + cause + ", which held in a share of " + show3(held), saw: show3(rate),
+			want: show3(low) + " to " + show3(high), ok: rate >= low && rate <= high,
 		})
 	}
 	return out
@@ -166,13 +195,13 @@ func (w window) memory() []check {
 			sum, there = sum+n, there && has
 		}
 		if !there {
-			return nil
+			return []check{w.unchecked("memory used, free and reserved, against all", append(parts, "gpu_memory_limit_bytes")...)}
 		}
 		if sum != limit {
-			return []check{{w.uuid, "memory used, free and reserved, against all", show(sum), show(limit), false}}
+			return []check{{uuid: w.uuid, name: "memory used, free and reserved, against all", saw: show(sum), want: show(limit)}}
 		}
 	}
-	return []check{{w.uuid, "memory used, free and reserved, against all", "equal", "equal", true}}
+	return []check{{uuid: w.uuid, name: "memory used, free and reserved, against all", saw: "equal", want: "equal", ok: true}}
 }
 
 // rising looks for a counter that falls.
@@ -191,14 +220,14 @@ func (w window) rising() check {
 						continue
 					}
 					if value(later) < last {
-						return check{w.uuid, name + labels(m), show(value(later)), "at least " + show(last), false}
+						return check{uuid: w.uuid, name: name + labels(m), saw: show(value(later)), want: "at least " + show(last)}
 					}
 					last = value(later)
 				}
 			}
 		}
 	}
-	return check{w.uuid, "counters that never fall", fmt.Sprint(n), "all", true}
+	return check{uuid: w.uuid, name: "counters that never fall", saw: fmt.Sprint(n), want: "at least 1", ok: n > 0}
 }
 
 func labels(m *dto.Metric) string {
@@ -215,11 +244,15 @@ func loaded(idle, busy []sample) []check {
 	for _, uuid := range busy[0].page.uuids() {
 		w, before := window{uuid, busy}, window{uuid, idle}
 		if use, there := w.mean("gpu_utilization_ratio"); there { // MIG has none
-			out = append(out, check{uuid, "utilization under load", show3(use), "at least 0.5", use >= .5})
+			out = append(out, check{uuid: uuid, name: "utilization under load", saw: show3(use), want: "at least 0.5", ok: use >= .5})
+		} else {
+			out = append(out, w.unchecked("utilization under load", "gpu_utilization_ratio"))
 		}
 		was, had := before.mean("gpu_power_draw_watts")
 		if is, has := w.mean("gpu_power_draw_watts"); had && has {
-			out = append(out, check{uuid, "power under load", show3(is) + " W", "more than " + show3(was) + " W", is > was})
+			out = append(out, check{uuid: uuid, name: "power under load", saw: show3(is) + " W", want: "more than " + show3(was) + " W", ok: is > was})
+		} else {
+			out = append(out, w.unchecked("power under load", "gpu_power_draw_watts"))
 		}
 	}
 	return out

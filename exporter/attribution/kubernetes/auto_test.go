@@ -10,6 +10,9 @@ import (
 
 // By itself the client asks the API server where the kubelet does not tell, and the kubelet once it does.
 func TestAuto(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of waiting")
+	}
 	a, k := newFakeAPI(t), newFakeKubelet(t)
 	a.tell("ADDED", meta("web"))
 	k.podList = podsAre(marshal(t, corePod("web")))

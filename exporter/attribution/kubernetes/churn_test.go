@@ -18,6 +18,9 @@ import (
 // first minutes, on one connection and one watch, and at the end all that runs is known and nothing else.
 // The clock is not the machine's: a poll is five of its seconds.
 func TestChurn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of waiting")
+	}
 	const life, polls, settled = 60, 360, 120 // in polls of 5 s
 	pods := 1000
 	if raced {

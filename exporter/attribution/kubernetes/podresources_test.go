@@ -139,6 +139,9 @@ func TestHostileHoldings(t *testing.T) {
 
 // Nothing that is wrong between here and the kubelet loses what was known, and each thing has its reason.
 func TestKubeletTrouble(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of waiting")
+	}
 	k := newFakeKubelet(t)
 	k.holds(held("dev", "a", "c", gpu, "GPU-"+id1))
 	c := clientOf(t, k, func(c *Config) { c.Timeout = 3 * time.Second }) // the fake needs a while for 64 MiB
@@ -288,6 +291,9 @@ func TestPause(t *testing.T) {
 // A pod that comes, ends or goes has the kubelet asked at once, and not at the next poll: what DRA gives
 // is not in the checkpoint. A label that changes does not.
 func TestPodsStir(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of waiting")
+	}
 	k := newFakeKubelet(t)
 	k.offers = offers(gpu)
 	k.holds()

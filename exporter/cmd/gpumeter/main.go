@@ -25,7 +25,10 @@ var (
 	revision = ""
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	reduceFootprint()
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // Exit codes beside 0; the README lists them.
 const (

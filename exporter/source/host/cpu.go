@@ -15,24 +15,20 @@ import (
 // the whole time since boot again.
 type cpuTime [telemetry.CPUModeSteal + 1]float64
 
-// read fills the metrics that stand in /proc/stat.
-func (t *cpuTime) read(s *telemetry.System, stat procfs.Stat, why *metric.Reason) {
+// read fills the metrics of /proc/stat. It returns why the whole file gave nothing.
+func (t *cpuTime) read(s *telemetry.System, stat procfs.Stat) *metric.Reason {
 	// btime stands after the lines of the CPUs. procfs reads a missing column or line as 0, so
 	// without btime the file is cut short, or no such file at all.
-	if why == nil && stat.BootTime == 0 {
-		why = metric.Failed
+	if stat.BootTime == 0 {
+		return metric.Failed
 	}
-	if why != nil {
-		s.CPUOnline.Fail(why)
-	} else if n := len(stat.CPU); n == 0 {
+	if n := len(stat.CPU); n == 0 {
 		s.CPUOnline.Fail(metric.Unsupported)
 	} else {
 		s.CPUOnline.Set(float64(n))
 	}
 	now := modes(stat.CPUTotal)
-	if why == nil {
-		why = plausible(now)
-	}
+	why := plausible(now)
 	for mode, seconds := range now {
 		if why != nil {
 			s.CPUTime[mode].Fail(why)
@@ -41,6 +37,7 @@ func (t *cpuTime) read(s *telemetry.System, stat procfs.Stat, why *metric.Reason
 		t[mode] = max(t[mode], seconds)
 		s.CPUTime[mode].Set(t[mode])
 	}
+	return nil
 }
 
 // modes sorts the columns of the cpu line by mode. The time of virtual guests has columns of its

@@ -7,16 +7,10 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
-// readMemory fills the metrics that stand in /proc/meminfo.
-func readMemory(s *telemetry.System, m procfs.Meminfo, why *metric.Reason) {
-	if why == nil && m == (procfs.Meminfo{}) {
-		why = metric.Failed // empty: the kernel never writes it so
-	}
-	if why != nil {
-		s.MemoryLimit.Fail(why)
-		s.MemoryLinuxAvailable.Fail(why)
-		failUsage(s, why)
-		return
+// readMemory fills the metrics of /proc/meminfo. It returns why the whole file gave nothing.
+func readMemory(s *telemetry.System, m procfs.Meminfo) *metric.Reason {
+	if m == (procfs.Meminfo{}) {
+		return metric.Failed // empty: the kernel never writes it so
 	}
 	size(m.MemTotal, m.MemTotalBytes).into(&s.MemoryLimit)
 	size(m.MemAvailable, m.MemAvailableBytes).into(&s.MemoryLinuxAvailable)
@@ -26,6 +20,7 @@ func readMemory(s *telemetry.System, m procfs.Meminfo, why *metric.Reason) {
 	if available, ok := s.MemoryLinuxAvailable.Get(); ok && known && available > limit {
 		s.MemoryLinuxAvailable.Fail(metric.Implausible)
 	}
+	return nil
 }
 
 // readUsage splits the memory into states that add up to the limit: bytes are whole numbers far

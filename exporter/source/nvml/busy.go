@@ -36,7 +36,7 @@ func (b *busy) add(kind nvml.ValueType, samples []nvml.Sample) (busySeconds floa
 		span := time.Duration(s.TimeStamp-b.seen) * time.Microsecond
 		b.seen = s.TimeStamp
 		load, ok := raw{uint32(kind), s.SampleValue}.number()
-		load *= percent
+		load *= scaleUtilizationBusyTime
 		if !ok || !plausible(ratio, load) {
 			bad++
 			continue

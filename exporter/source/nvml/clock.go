@@ -19,14 +19,14 @@ var clocks = [...]nvml.ClockType{
 func clock(p *pass, out *telemetry.Clock) {
 	dev := p.dev
 	for i, c := range clocks {
-		read(p, &out.Frequency[i], askClock, i, hertz, mega, func() (uint32, nvml.Return) { return dev.GetClockInfo(c) })
-		readFixed(p, &out.Limit[i], &p.h.fixed.clocks[i], askMaxClock, i, hertz, mega, func() (uint32, nvml.Return) { return dev.GetMaxClockInfo(c) })
+		read(p, &out.Frequency[i], askClock, i, hertz, scaleClockFrequency, func() (uint32, nvml.Return) { return dev.GetClockInfo(c) })
+		readFixed(p, &out.Limit[i], &p.h.fixed.clocks[i], askMaxClock, i, hertz, scaleClockLimit, func() (uint32, nvml.Return) { return dev.GetMaxClockInfo(c) })
 	}
 	if !p.h.reader.chosen.metrics["gpu.clock.application"] {
 		return
 	}
 	for _, i := range []telemetry.ClockType{telemetry.ClockTypeGraphics, telemetry.ClockTypeMemory} { // it is set for no other
-		read(p, &out.Application[i], askApplicationsClock, int(i), hertz, mega, func() (uint32, nvml.Return) {
+		read(p, &out.Application[i], askApplicationsClock, int(i), hertz, scaleClockApplication, func() (uint32, nvml.Return) {
 			return dev.GetApplicationsClock(clocks[i])
 		})
 	}

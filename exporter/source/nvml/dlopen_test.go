@@ -98,6 +98,9 @@ func alone(t *testing.T, flag string, test func(driver)) {
 		test(driver{t, filepath.Join(dir, fakenvml.Library), os.Getenv("FAKENVML_CONFIG")})
 		return
 	}
+	if testing.Short() {
+		t.Skip("starts a process with a driver of its own")
+	}
 	t.Parallel()
 	dir := fakenvml.Build(t, strings.Fields(flag)...)
 	config := filepath.Join(dir, "config")

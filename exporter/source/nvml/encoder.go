@@ -15,19 +15,19 @@ func encoder(p *pass, out *telemetry.Encoder) {
 		sessions, rate, latency, ret := dev.GetEncoderStats()
 		return nvml.FBCStats{SessionsCount: uint32(sessions), AverageFPS: rate, AverageLatency: latency}, ret
 	})
-	sessions(&out.Sessions, &out.FrameRate, &out.Latency, s, why)
+	sessions(&out.Sessions, &out.FrameRate, &out.Latency, scaleEncoderLatency, s, why)
 	if !p.h.reader.chosen.metrics["gpu.capture.sessions"] {
 		return
 	}
 	s, why = call(p, askCaptureStats, 0, dev.GetFBCStats)
-	sessions(&out.CaptureSessions, &out.CaptureFrameRate, &out.CaptureLatency, s, why)
+	sessions(&out.CaptureSessions, &out.CaptureFrameRate, &out.CaptureLatency, scaleEncoderCaptureLatency, s, why)
 }
 
 // mostFrames is far above what any encoder does in a second.
 const mostFrames = 1e6
 
 // sessions keeps the averages only where there is something to average.
-func sessions(count, rate, latency *metric.Value, s nvml.FBCStats, why *metric.Reason) {
+func sessions(count, rate, latency *metric.Value, latencyScale float64, s nvml.FBCStats, why *metric.Reason) {
 	put(count, why, "{session}", whole, s.SessionsCount)
 	if why == nil && s.SessionsCount == 0 {
 		why = metric.NoData
@@ -36,5 +36,5 @@ func sessions(count, rate, latency *metric.Value, s nvml.FBCStats, why *metric.R
 		why = metric.Implausible
 	}
 	put(rate, why, hertz, whole, s.AverageFPS)
-	put(latency, why, seconds, micro, s.AverageLatency)
+	put(latency, why, seconds, latencyScale, s.AverageLatency)
 }

@@ -36,7 +36,7 @@ func (f *fans) read(p *pass, out *telemetry.Fan) {
 		if why == nil && share > 200 { // more than 100 is allowed, for a while
 			why = metric.Implausible
 		}
-		keep(&out.Speed[i].Value, why, float64(share)*percent)
+		keep(&out.Speed[i].Value, why, float64(share)*scaleFanSpeed)
 	}
 	rpm, why := call(p, askFanRPM, 0, dev.GetFanSpeedRPM)
 	if why == nil && rpm.Speed > mostTurns {

@@ -19,16 +19,37 @@ const staleAfter = 3 * samplePeriod
 // shortest is the least time between two samples, below which the driver gives no average.
 const shortest = 100 * time.Millisecond
 
-// gpmMetrics are the shares that are read, in percent: the driver's ids, and where they go.
-var gpmMetrics = [...]struct {
-	id     nvml.GpmMetricId
-	window func(*telemetry.Profiling) *metric.Value
-	time   func(*telemetry.Profiling) *metric.Value // nil: seconds of it mean nothing
-}{
-	{nvml.GPM_METRIC_GRAPHICS_UTIL, func(t *telemetry.Profiling) *metric.Value { return &t.GrEngineActive }, func(t *telemetry.Profiling) *metric.Value { return &t.GrEngineActiveTime }},
-	{nvml.GPM_METRIC_SM_UTIL, func(t *telemetry.Profiling) *metric.Value { return &t.SMActive }, func(t *telemetry.Profiling) *metric.Value { return &t.SMActiveTime }},
-	{nvml.GPM_METRIC_SM_OCCUPANCY, func(t *telemetry.Profiling) *metric.Value { return &t.SMOccupancy }, nil},
-	{nvml.GPM_METRIC_DRAM_BW_UTIL, func(t *telemetry.Profiling) *metric.Value { return &t.DramActive }, func(t *telemetry.Profiling) *metric.Value { return &t.DramActiveTime }},
+// gpmMetric is one share that the driver reports in percent: its ID, and where it goes, each with the
+// factor of the spec.
+type gpmMetric struct {
+	id          nvml.GpmMetricId
+	windowScale float64
+	window      func(*telemetry.Profiling) *metric.Value
+	timeScale   float64
+	time        func(*telemetry.Profiling) *metric.Value // nil: seconds of it mean nothing
+}
+
+// gpmMetrics are the shares that are read.
+var gpmMetrics = [...]gpmMetric{
+	{
+		nvml.GPM_METRIC_GRAPHICS_UTIL,
+		scaleProfilingGrEngineActive, func(t *telemetry.Profiling) *metric.Value { return &t.GrEngineActive },
+		scaleProfilingGrEngineActiveTime, func(t *telemetry.Profiling) *metric.Value { return &t.GrEngineActiveTime },
+	},
+	{
+		nvml.GPM_METRIC_SM_UTIL,
+		scaleProfilingSMActive, func(t *telemetry.Profiling) *metric.Value { return &t.SMActive },
+		scaleProfilingSMActiveTime, func(t *telemetry.Profiling) *metric.Value { return &t.SMActiveTime },
+	},
+	{
+		id:          nvml.GPM_METRIC_SM_OCCUPANCY,
+		windowScale: scaleProfilingSMOccupancy, window: func(t *telemetry.Profiling) *metric.Value { return &t.SMOccupancy },
+	},
+	{
+		nvml.GPM_METRIC_DRAM_BW_UTIL,
+		scaleProfilingDramActive, func(t *telemetry.Profiling) *metric.Value { return &t.DramActive },
+		scaleProfilingDramActiveTime, func(t *telemetry.Profiling) *metric.Value { return &t.DramActiveTime },
+	},
 	pipe(nvml.GPM_METRIC_ANY_TENSOR_UTIL, telemetry.PipeTensor),
 	pipe(nvml.GPM_METRIC_FP64_UTIL, telemetry.PipeFp64),
 	pipe(nvml.GPM_METRIC_FP32_UTIL, telemetry.PipeFp32),
@@ -36,15 +57,12 @@ var gpmMetrics = [...]struct {
 	pipe(nvml.GPM_METRIC_INTEGER_UTIL, telemetry.PipeInteger),
 }
 
-func pipe(id nvml.GpmMetricId, part telemetry.Pipe) (out struct {
-	id     nvml.GpmMetricId
-	window func(*telemetry.Profiling) *metric.Value
-	time   func(*telemetry.Profiling) *metric.Value
-}) {
-	out.id = id
-	out.window = func(t *telemetry.Profiling) *metric.Value { return &t.PipeActive[part] }
-	out.time = func(t *telemetry.Profiling) *metric.Value { return &t.PipeActiveTime[part] }
-	return out
+func pipe(id nvml.GpmMetricId, part telemetry.Pipe) gpmMetric {
+	return gpmMetric{
+		id,
+		scaleProfilingPipeActive, func(t *telemetry.Profiling) *metric.Value { return &t.PipeActive[part] },
+		scaleProfilingPipeActiveTime, func(t *telemetry.Profiling) *metric.Value { return &t.PipeActiveTime[part] },
+	}
 }
 
 // activity is the seconds of each share since the exporter started; it outlives the library being
@@ -125,16 +143,16 @@ func (g *profiler) average(p *pass, seconds *activity, now time.Time) {
 	}
 	g.at, g.seconds = now, seconds
 	window := now.Sub(g.taken).Seconds()
-	for i := range gpmMetrics {
+	for i, m := range gpmMetrics {
 		why, _ := reason(nvml.Return(ask.Metrics[i].NvmlReturn))
-		share := ask.Metrics[i].Value * percent
+		share := ask.Metrics[i].Value * m.windowScale
 		if why == nil && !plausible(ratio, share) {
 			why = metric.Implausible
 		}
 		g.shares[i] = metric.Value{}
 		keep(&g.shares[i], why, share)
 		if why == nil {
-			seconds[i] += share * window
+			seconds[i] += ask.Metrics[i].Value * m.timeScale * window
 		}
 	}
 }

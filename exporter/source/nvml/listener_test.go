@@ -185,9 +185,10 @@ func closing(t *testing.T, l *listener) {
 
 // hangingSet is an event set whose wait does not return before hang is closed.
 func hangingSet(waiting, hang chan struct{}) *mock.EventSet {
+	waits := sync.OnceFunc(func() { close(waiting) }) // the listener may wait again before it is closed
 	return &mock.EventSet{
 		WaitFunc: func(uint32) (nvml.EventData, nvml.Return) {
-			close(waiting)
+			waits()
 			<-hang
 			return nvml.EventData{}, nvml.ERROR_TIMEOUT
 		},

@@ -45,7 +45,7 @@ func (k *peak) sample(p *pass) {
 		span := time.Duration(s.TimeStamp-k.seen) * time.Microsecond
 		k.seen = s.TimeStamp
 		n, ok := raw{uint32(got.kind), s.SampleValue}.number()
-		if n *= milli; !ok || !plausible(watts, n) {
+		if n *= scalePowerPeak; !ok || !plausible(watts, n) {
 			k.why = metric.Implausible
 			continue
 		}

@@ -16,15 +16,8 @@ const (
 	state   = ""
 )
 
-// What NVML's numbers are multiplied by.
-const (
-	whole   = 1
-	kilo    = 1e3
-	milli   = 1e-3
-	mega    = 1e6
-	percent = 1e-2
-	micro   = 1e-6
-)
+// whole is the scale of a number in the spec's unit. All others are in zz_scales.go.
+const whole = 1
 
 // few is far above what any device has of its parts.
 const few = 1 << 20

@@ -8,7 +8,7 @@ import (
 )
 
 func power(p *pass, out *telemetry.Power) {
-	read(p, &out.Draw, askPower, 0, watts, milli, p.dev.GetPowerUsage)
+	read(p, &out.Draw, askPower, 0, watts, scalePowerDraw, p.dev.GetPowerUsage)
 	energy(p, &out.Energy)
 	if p.h.reader.chosen.metrics["gpu.power.peak"] {
 		p.h.peak.read(p, &out.Peak)
@@ -30,7 +30,7 @@ func energy(p *pass, v *metric.Value) {
 	known := p.h.history
 	if known.meter != ofSamples {
 		n, why := call(p, askEnergy, 0, p.dev.GetTotalEnergyConsumption)
-		put(v, why, joules, milli, n)
+		put(v, why, joules, scalePowerEnergy, n)
 		p.h.energy.check(v)
 		if why == nil {
 			known.meter = ofBoard

@@ -140,7 +140,7 @@ func (x *processes) sample(p *pass) {
 	}
 	for pid, load := range x.loads {
 		if load <= 100 {
-			x.busy[pid] += float64(load) * percent * span.Seconds()
+			x.busy[pid] += float64(load) * scaleProcessesBusyTime * span.Seconds()
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (x *processes) tell(to *telemetry.Processes, pid uint32) {
 	}
 	to.BusyTime.Set(x.busy[pid])
 	if load, there := x.loads[pid]; there {
-		put(&to.Utilization, nil, ratio, percent, load)
+		put(&to.Utilization, nil, ratio, scaleProcessesUtilization, load)
 	} else {
 		to.Utilization.Fail(metric.NoData)
 	}

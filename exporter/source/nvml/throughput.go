@@ -50,7 +50,7 @@ func (t *throughput) measure(dev device) {
 	for i, c := range counters {
 		n, ret := dev.GetPcieThroughput(c)
 		why, _ := reason(ret)
-		put(&next[i], why, "By/s", kilo, n)
+		put(&next[i], why, "By/s", scaleLinksThroughput, n)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

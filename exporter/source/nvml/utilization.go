@@ -12,8 +12,8 @@ import (
 func utilization(p *pass, out *telemetry.Utilization) {
 	dev := p.dev
 	rates, why := call(p, askUtilization, 0, dev.GetUtilizationRates)
-	put(&out.Utilization, why, ratio, percent, rates.Gpu)
-	put(&out.MemoryControllerUtilization, why, ratio, percent, rates.Memory)
+	put(&out.Utilization, why, ratio, scaleUtilizationUtilization, rates.Gpu)
+	put(&out.MemoryControllerUtilization, why, ratio, scaleUtilizationMemoryControllerUtilization, rates.Memory)
 
 	engines := &out.MediaUtilization
 	engine(p, &engines[telemetry.MediaEngineEncoder], askEncoder, dev.GetEncoderUtilization)
@@ -27,7 +27,7 @@ func utilization(p *pass, out *telemetry.Utilization) {
 
 // engine reads one of the calls that also tell the length of the sample period.
 func engine(p *pass, v *metric.Value, q question, ask func() (uint32, uint32, nvml.Return)) {
-	read(p, v, q, 0, ratio, percent, func() (uint32, nvml.Return) {
+	read(p, v, q, 0, ratio, scaleUtilizationMediaUtilization, func() (uint32, nvml.Return) {
 		n, _, ret := ask()
 		return n, ret
 	})

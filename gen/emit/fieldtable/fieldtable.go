@@ -1,9 +1,11 @@
-// Package fieldtable emits the table of numbered driver fields that exporter/source/nvml reads.
+// Package fieldtable emits the tables that sources read by: the numbered fields of NVIDIA's driver,
+// and the files of each source that reads files.
 package fieldtable
 
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"text/template"
 
 	"github.com/gpumeter/gpumeter/gen/emit"
@@ -13,12 +15,25 @@ import (
 
 const path = "exporter/source/nvml/zz_fields.go"
 
-// Emitter writes the table of source nvml.
+// Emitter writes the tables and the scales of all sources.
 var Emitter = emit.Emitter{
 	Name: "fieldtable",
-	Doc:  "the driver's numbered fields, for the source that reads them",
-	Owns: []string{path},
-	Run:  tableOf("nvml"),
+	Doc:  "the driver's numbered fields, the files and the scales of calls, for the sources that read them",
+	Owns: []string{path, "exporter/source/*/zz_table.go", "exporter/source/*/zz_scales.go"},
+	Run:  run,
+}
+
+func run(m *resolve.Model) ([]emit.File, error) {
+	fields, err := tableOf("nvml")(m)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := files(m)
+	if err != nil {
+		return nil, err
+	}
+	factors, err := scales(m)
+	return slices.Concat(fields, tables, factors), err
 }
 
 //go:embed fieldtable.go.tmpl

@@ -128,6 +128,11 @@ static const char *answer(const char *field) {
 	return said(path);
 }
 
+// named is what nvidia-smi of R535 to R555 prints before the value of a field: names of the fabric's.
+static const char *named(const char *field) {
+	return !strcmp(field, "fabric.state") ? "state  " : !strcmp(field, "fabric.status") ? "status " : "";
+}
+
 // print_csv prints a line, or refuses the first field that nobody knows.
 static void print_csv(const char *wanted) {
 	char line[16384] = "", list[8192], *rest = list, *one;
@@ -138,7 +143,8 @@ static void print_csv(const char *wanted) {
 			printf("Field \"%s\" is not a valid field to query.\n\n", one);
 			exit(2);
 		}
-		snprintf(line + strlen(line), sizeof line - strlen(line), "%s%s", *line ? ", " : "", strcmp(text, "N/A") ? text : "[N/A]");
+		const char *before = driver() >= 535 && driver() < 560 ? named(one) : "";
+		snprintf(line + strlen(line), sizeof line - strlen(line), "%s%s%s", *line ? ", " : "", before, strcmp(text, "N/A") ? text : "[N/A]");
 	}
 	puts(line);
 }
@@ -164,7 +170,7 @@ int main(int argc, char **argv) {
 	char driver[96] = "", cuda[16] = "N/A";
 	unsigned int count = 0;
 	int version;
-	library = dlopen(getenv("GPUMETER_NVML_LIBRARY"), RTLD_NOW);
+	library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
 	if (!library || CALL(nvmlInit_v2) != NVML_SUCCESS || CALL(nvmlDeviceGetCount_v2, &count) != NVML_SUCCESS || !(xml || fields_wanted || apps)) {
 		printf("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n");
 		return 9;

@@ -12,6 +12,8 @@ void *find(const char *name);
 void say(const char *path, nvmlReturn_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 const char *said(const char *path); // or NULL
 
+int driver(void); // the first number of its version
+
 void tell_board(nvmlDevice_t d, unsigned int index);
 void tell_state(nvmlDevice_t d);
 void tell_fabric(nvmlDevice_t d);

@@ -48,7 +48,7 @@ static void memory(nvmlDevice_t d) {
 }
 
 // driver is the first number of its version: elements have got other names in time.
-static int driver(void) {
+int driver(void) {
 	char version[96];
 	int major = 0;
 	if (!CALL(nvmlSystemGetDriverVersion, version, sizeof version)) sscanf(version, "%d", &major);
