@@ -47,13 +47,13 @@ var fabric = []row{
 	{ours: "gpu_fabric_error", theirs: "fabric/status", csv: "fabric.status", zero: "Success", when: "fabric/state=Completed", since: 525},
 	{ours: "gpu_fabric_info@gpu_fabric_clique", theirs: "fabric/cliqueId", csv: "fabric.cliqueId", word: true, when: "fabric/state=Completed", since: 525},
 	{ours: "gpu_fabric_info@gpu_fabric_cluster", theirs: "fabric/clusterUuid", csv: "fabric.clusterUuid", word: true, as: strings.ToLower, when: "fabric/state=Completed", since: 525},
-	{ours: "gpu_fabric_health?gpu_fabric_health", theirs: "fabric/health/summary", word: true, as: first, since: 580},
-	{ours: "gpu_fabric_fault{gpu_fabric_fault=degraded_bandwidth}", theirs: "fabric/health/bandwidth", zero: "Full", since: 550},
-	{ours: "gpu_fabric_fault{gpu_fabric_fault=route_recovery}", theirs: "fabric/health/route_recovery_in_progress", since: 550},
-	{ours: "gpu_fabric_fault{gpu_fabric_fault=route_unhealthy}", theirs: "fabric/health/route_unhealthy", since: 550},
-	{ours: "gpu_fabric_fault{gpu_fabric_fault=access_timeout}", theirs: "fabric/health/access_timeout_recovery", since: 550},
-	{ours: "gpu_fabric_fault{gpu_fabric_fault=incorrect_configuration}", theirs: "fabric/health/incorrect_configuration", zero: "None", since: 550},
-	{ours: "gpu_fabric_partition_assigned", theirs: "fabric/health/partition_assigned", since: 550},
+	{ours: "gpu_fabric_health?gpu_fabric_health", theirs: "fabric/health/summary", word: true, as: first, when: "fabric/state=Completed", since: 580},
+	{ours: "gpu_fabric_fault{gpu_fabric_fault=degraded_bandwidth}", theirs: "fabric/health/bandwidth", zero: "Full", when: "fabric/state=Completed", since: 550},
+	{ours: "gpu_fabric_fault{gpu_fabric_fault=route_recovery}", theirs: "fabric/health/route_recovery_in_progress", when: "fabric/state=Completed", since: 550},
+	{ours: "gpu_fabric_fault{gpu_fabric_fault=route_unhealthy}", theirs: "fabric/health/route_unhealthy", when: "fabric/state=Completed", since: 550},
+	{ours: "gpu_fabric_fault{gpu_fabric_fault=access_timeout}", theirs: "fabric/health/access_timeout_recovery", when: "fabric/state=Completed", since: 550},
+	{ours: "gpu_fabric_fault{gpu_fabric_fault=incorrect_configuration}", theirs: "fabric/health/incorrect_configuration", zero: "None", when: "fabric/state=Completed", since: 550},
+	{ours: "gpu_fabric_partition_assigned", theirs: "fabric/health/partition_assigned", when: "fabric/state=Completed", since: 550},
 }
 
 // errorRows are memory errors, by span, by what became of them and by where they were. Boards of
