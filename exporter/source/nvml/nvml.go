@@ -254,6 +254,7 @@ func (r *reader) device(index int, listed map[*handle]bool) (*handle, error) {
 			continue
 		}
 		if listed[h] {
+			r.withdraw(dev, h)
 			return nil, fmt.Errorf("nvml: device %d: has the uuid of another: %s", index, uuid)
 		}
 		if g := h.given.Load(); g == nil || g.dev.Raw() != dev.Raw() {
@@ -267,13 +268,18 @@ func (r *reader) device(index int, listed map[*handle]bool) (*handle, error) {
 	return h, nil
 }
 
-// give hands a device of the driver's to its handle, and takes it from one whose UUID it had before.
-func (r *reader) give(h *handle, dev device) {
+// withdraw takes a device of the driver's from the handle whose UUID it had before, if that is not h.
+func (r *reader) withdraw(dev device, h *handle) {
 	for _, other := range r.handles {
 		if g := other.given.Load(); other != h && g != nil && g.dev.Raw() == dev.Raw() {
 			other.given.Store(nil)
 		}
 	}
+}
+
+// give hands a device of the driver's to its handle, and takes it from one whose UUID it had before.
+func (r *reader) give(h *handle, dev device) {
+	r.withdraw(dev, h)
 	g := &given{dev: dev, watched: new(atomic.Bool)}
 	r.past.xids.place(h.identity.UUID, h.identity.PCI)
 	if h.kept != nil {
