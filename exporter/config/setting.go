@@ -36,7 +36,7 @@ func Split(err error) []error {
 	if err == nil {
 		return nil
 	}
-	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // errors inside a text are not split
+	several, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}
