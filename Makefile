@@ -29,7 +29,7 @@ BINARY ?= bin/gpumeter
 # What make quick tests: all but the folders below test/, which run built programs.
 QUICK := . ./exporter/... ./gen/... ./spell/... ./test
 
-.PHONY: help generate manifests check quick fmt vet lint test test-gpu budget e2e-kubernetes e2e-prometheus e2e-packages bench bench-fleet fuzz run demo build packages tools
+.PHONY: help generate manifests check quick fmt vet lint test test-gpu budget e2e-kubernetes e2e-prometheus e2e-recovery e2e-packages bench bench-fleet fuzz run demo build packages tools
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -84,6 +84,9 @@ e2e-kubernetes: build ## As root on Linux: run in a real cluster, whose programs
 
 e2e-prometheus: build ## Run the rules in Prometheus' own rule manager and database.
 	cd test/prometheus && GPUMETER_BINARY="$(CURDIR)/bin/gpumeter" go test -count=1 -parallel 8 -timeout 20m $(TESTFLAGS) ./... # they mostly wait
+
+e2e-recovery: ## Scrape each second while one of 8 GPUs is lost for five minutes (6 minutes, mostly waiting).
+	GPUMETER_RECOVERY_SCRAPES=320 go test -count=1 -timeout 20m -run '^TestRecovery_' $(TESTFLAGS) ./test/e2e
 
 e2e-packages: packages $(DEBIAN) ## As root on Linux: install, boot, upgrade and remove the packages, and build them again to the same bytes.
 	cd test/packaging && GPUMETER_PACKAGES="$(CURDIR)/dist" GPUMETER_DEBIAN=$(DEBIAN) GLIBC=$(GLIBC) go test -count=1 -v -timeout 30m $(TESTFLAGS) ./...
