@@ -16,7 +16,7 @@ import (
 
 // simulate returns the source that simulates a node which has been running for some time.
 func simulate(c config.Node, node string, age time.Duration, tenants *sim.Tenants, log *slog.Logger) (source.Source, error) {
-	sc := sim.Config{Node: node, Tenants: tenants, Seed: c.SimulateSeed, Age: age}
+	sc := sim.Config{Node: node, Tenants: tenants, Seed: c.SimulateSeed, Age: age, Hold: c.WorkloadHold}
 	if c.SimulateFaults != "" {
 		f := &faultFile{path: c.SimulateFaults, log: log}
 		sc.Faults = f.read

@@ -30,7 +30,8 @@ func one(holds bool) float64 {
 	return 0
 }
 
-// xid tells the codes seen so far, in slices of its own: what is read is kept by others.
+// xid reports the codes seen so far, in slices of its own: what is read is kept by others. A code is 0 for
+// the hold, so that increase() sees the step at every scraper.
 func (d *device) xid(out *telemetry.XID) {
 	if d.board.vendor != nvidia {
 		for i := range out.Events {
@@ -41,7 +42,7 @@ func (d *device) xid(out *telemetry.XID) {
 	}
 	var asked [len(out.Events)]int64
 	var seen []metric.Keyed // both lists, one after the other
-	n := 0
+	n, now := 0, d.now()
 	for i, labels := range d.faults.labels {
 		count := d.faults.count(i, d.physics.tick)
 		if labels == nil || count == 0 {
@@ -52,7 +53,11 @@ func (d *device) xid(out *telemetry.XID) {
 		}
 		last := d.loaded.Add(time.Duration(d.faults.seen(i, d.physics.tick)) * time.Second)
 		seen[n].Labels, seen[len(faultSorts)+n].Labels = labels, labels
-		seen[n].Value.Set(float64(count))
+		if d.shown[i].IsZero() {
+			d.shown[i] = now
+		}
+		d.live[i] = d.live[i] || now.Sub(d.shown[i]) >= d.hold // and stays so when the clock is set back
+		seen[n].Value.Set(float64(count) * one(d.live[i]))
 		seen[len(faultSorts)+n].Value.Set(float64(last.UnixMilli()) * milli)
 		asked[telemetry.XIDActionOf(uint64(faultSorts[i].xid))] += count
 		n++

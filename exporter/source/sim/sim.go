@@ -19,6 +19,7 @@ type Config struct {
 	Faults  func() Faults    // asked with each reading, by one at a time, for those beside the node's own; nil: there are none
 	Seed    uint64           // the same seed makes the same boards do the same
 	Age     time.Duration    // how long the node's driver has been loaded when New is called
+	Hold    time.Duration    // an XID code is 0 for so long from the first reading that has it
 }
 
 // AtWork is an age at which every board of every node works on its first job: the jobs have loaded,
@@ -81,6 +82,9 @@ type device struct {
 	wishes     *wishes
 	physics    physics
 	faults     faultLog
+	hold       time.Duration
+	shown      [len(faultSorts)]time.Time // first reading that had the code of each; zero: there was none
+	live       [len(faultSorts)]bool      // its hold is over
 }
 
 // work is what a board has to do, which follows from the node, the seed and its index.
@@ -94,7 +98,7 @@ func newDevice(c Config, loaded time.Time, s slot, index int, w *wishes, struck 
 	d := &device{
 		slot: s, told: c.Tenants, board: s.board, identity: identify(s.board, index, seed), about: describe(s.board, index, seed),
 		links: connect(s.board), partitions: cut(s.board, seed), processes: make([]process, len(work)),
-		now: c.Now, loaded: loaded, wishes: w,
+		now: c.Now, loaded: loaded, wishes: w, hold: c.Hold,
 		physics: newPhysics(s.board, work),
 		faults:  newFaultLog(s.board, work[0].plan, mix(seed, 'f')),
 	}

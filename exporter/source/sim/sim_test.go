@@ -63,6 +63,37 @@ func TestReadingsAreNotShared(t *testing.T) {
 	}
 }
 
+func TestXID_CodeIsZeroForTheHold(t *testing.T) {
+	const hold = 30 * time.Second
+	now := time.Unix(1_800_000_000, 0)
+	src, err := New(Config{Node: "h100x1", Seed: 1, Now: func() time.Time { return now }, Hold: hold})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := src.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	devices, err := r.Devices(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(longEnough)
+	for _, step := range []struct {
+		after time.Duration
+		zero  bool
+	}{{0, true}, {hold - time.Second, true}, {time.Second, false}} {
+		now = now.Add(step.after)
+		codes := read(t, devices[0]).XID.Errors
+		if len(codes) == 0 {
+			t.Fatal("no XID so far")
+		}
+		if n := number(t, codes[0].Value); (n == 0) != step.zero {
+			t.Errorf("%v after it was first read, the code is %v; is it to be 0: %v", step.after, n, step.zero)
+		}
+	}
+}
+
 // Only slices that others keep are made at each read: of XIDs, links and processes, and of partitions.
 func TestReadAllocatesLittle(t *testing.T) {
 	for node, most := range map[string]float64{"h100x1": 3, "h100migx1": 4} {
