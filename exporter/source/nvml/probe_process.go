@@ -2,6 +2,7 @@ package nvml
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -50,25 +52,35 @@ func (c *Config) prober() func(context.Context) (*probe, error) {
 	if c.startProbe != nil || len(c.Probe) == 0 {
 		return c.startProbe
 	}
-	command := c.Probe
-	return func(ctx context.Context) (*probe, error) { return startProbe(ctx, command) }
+	p := &prober{command: c.Probe, timeout: probeTimeout}
+	return p.start
 }
 
-// startProbe starts the process and waits for its report. It is killed when it takes longer than
-// probeTimeout or the context ends before.
-func startProbe(ctx context.Context, command []string) (*probe, error) {
+// prober starts processes that initialise NVML.
+type prober struct {
+	command []string
+	timeout time.Duration
+	alive   atomic.Int32 // processes that have not ended; a driver that hangs keeps one, killed or not
+}
+
+// maxAlive is how many processes are needed at once: one that holds the devices, and one that is timed.
+const maxAlive = 2
+
+var errAlive = errors.New("probe: an earlier process still hangs in the driver")
+
+// start starts a process and waits for its report, no longer than the timeout or until the context ends.
+func (p *prober) start(ctx context.Context) (*probe, error) {
+	if p.alive.Load() >= maxAlive {
+		return nil, errAlive
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd := exec.CommandContext(ctx, p.command[0], p.command[1:]...)
 	cmd.WaitDelay = time.Second
 	var said strings.Builder
 	cmd.Stderr = &limited{to: &said, left: 512}
-	hold, err := cmd.StdinPipe()
-	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("probe: %w", err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	hold, errIn := cmd.StdinPipe()
+	out, errOut := cmd.StdoutPipe()
+	if err := cmp.Or(errIn, errOut); err != nil {
 		cancel()
 		return nil, fmt.Errorf("probe: %w", err)
 	}
@@ -76,25 +88,47 @@ func startProbe(ctx context.Context, command []string) (*probe, error) {
 		cancel()
 		return nil, fmt.Errorf("probe: %w", err)
 	}
-	late := time.AfterFunc(probeTimeout, cancel)
+	p.alive.Add(1)
+	late := time.AfterFunc(p.timeout, cancel)
+	unblock := context.AfterFunc(ctx, func() { out.Close() }) //nolint:errcheck // the read fails, whether or not the process can be killed
+	got, err := readReport(out)
+	unblock()
+	if !late.Stop() {
+		err = fmt.Errorf("NVML was not initialised within %v", p.timeout)
+	}
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait() //nolint:errcheck // the report says how it went
+		p.alive.Add(-1)
+		close(ended)
+	}()
 	release := sync.OnceFunc(func() {
-		hold.Close()                                                       //nolint:errcheck // the process ends either way
-		ends(time.Second, func() { io.Copy(io.Discard, out); cmd.Wait() }) //nolint:errcheck // it has reported
+		hold.Close() //nolint:errcheck // the process ends by that, or is killed
+		ends(time.Second, func() { <-ended })
 		cancel()
 	})
-	got, err := readReport(out)
-	if !late.Stop() {
-		err = fmt.Errorf("NVML was not initialised within %v", probeTimeout)
-	}
 	if err != nil {
+		cancel()
 		release()
-		return nil, fmt.Errorf("probe: %w; %s", err, strings.TrimSpace(said.String()))
+		return nil, fmt.Errorf("probe: %w%s", err, p.quote(ended, &said))
 	}
-	p := &probe{init: time.Duration(got.InitSeconds * float64(time.Second)), uuids: map[string]bool{}, release: release}
+	found := &probe{init: time.Duration(got.InitSeconds * float64(time.Second)), uuids: map[string]bool{}, release: release}
 	for _, uuid := range got.UUIDs {
-		p.uuids[uuid] = true
+		found.uuids[uuid] = true
 	}
-	return p, nil
+	return found, nil
+}
+
+// quote returns what the process wrote to its standard error, once it has ended.
+func (p *prober) quote(ended <-chan struct{}, said *strings.Builder) string {
+	select {
+	case <-ended:
+		if text := strings.TrimSpace(said.String()); text != "" {
+			return ": " + text
+		}
+	default: // it may still write
+	}
+	return ""
 }
 
 // readReport reads the one line that Probe prints.

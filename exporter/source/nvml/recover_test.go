@@ -36,8 +36,8 @@ func losing(uuid string, lost *bool) *fakeDevice {
 // why reads a device, and returns why it does not answer.
 func (n *node) why(h *handle) *metric.Reason { return h.Read(n.Context(), new(telemetry.Device)) }
 
-// prober is the other process, which initialises the same fake library.
-type prober struct {
+// fakeProber is the other process, which initialises the same fake library.
+type fakeProber struct {
 	lib    *fakeLibrary
 	takes  []time.Duration // Init of each probe in turn; the last one for all further ones
 	probes int
@@ -45,7 +45,7 @@ type prober struct {
 	blind  map[string]bool // devices it does not find
 }
 
-func (p *prober) start(context.Context) (*probe, error) {
+func (p *fakeProber) start(context.Context) (*probe, error) {
 	p.probes++
 	if p.lib.init != nvml.SUCCESS {
 		return nil, errors.New("NVML fails")
@@ -64,9 +64,9 @@ func (p *prober) start(context.Context) (*probe, error) {
 }
 
 // recovering opens a library whose lost devices another process looks for.
-func recovering(t *testing.T, l *fakeLibrary, with ...func(*Config)) (*node, *prober) {
+func recovering(t *testing.T, l *fakeLibrary, with ...func(*Config)) (*node, *fakeProber) {
 	t.Helper()
-	p := &prober{lib: l}
+	p := &fakeProber{lib: l}
 	n := started(t, l, append([]func(*Config){func(c *Config) { c.startProbe = p.start }}, with...)...)
 	t.Cleanup(func() {
 		if p.held != 0 {
@@ -309,7 +309,7 @@ func (l *enumerating) DeviceGetCount() (int, nvml.Return) { return l.found, nvml
 // A device that came onto the bus is found by initialising again, and the others stay who they are.
 func TestRecovery_DeviceThatWasPutIn(t *testing.T) {
 	l := &enumerating{fakeLibrary: newFakeLibrary(at("GPU-0", "00000000:1A:00.0"))}
-	p := &prober{lib: l.fakeLibrary}
+	p := &fakeProber{lib: l.fakeLibrary}
 	cfg := config()
 	cfg.Sys, cfg.startProbe = t.TempDir(), p.start
 	onBus(t, cfg.Sys, "0000:1a:00.0")

@@ -99,7 +99,7 @@ func TestRenewal_HealthyDevicesAreReadThroughout(t *testing.T) {
 		}
 		l := &slowInit{newFakeLibrary(losing("GPU-0", &lost), healthy), 200 * time.Millisecond, fails}
 		averaging(l.fakeLibrary, map[nvml.GpmMetricId]float64{2: 50}, nil)
-		p := &prober{lib: l.fakeLibrary}
+		p := &fakeProber{lib: l.fakeLibrary}
 		cfg, ahead, begun := config(), new(atomic.Int64), time.Now()
 		cfg.startProbe = p.start
 		cfg.now = func() time.Time { return begun.Add(time.Duration(ahead.Load())) }
@@ -239,7 +239,7 @@ func TestRenewal_ListenerThatHangsLeavesTheSessionOpen(t *testing.T) {
 		}
 		return (&fakeLibrary{events: l.events}).EventSetCreate()
 	}
-	p := &prober{lib: l}
+	p := &fakeProber{lib: l}
 	cfg := config()
 	cfg.startProbe = p.start
 	r, err := open(l, cfg, newArchive(), everything())
