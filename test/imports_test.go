@@ -26,6 +26,7 @@ var mayImport = rooms{
 	"exporter/metric":      {},
 	"exporter/telemetry":   {"exporter/metric"},
 	"exporter/safefile":    {},
+	"exporter/parts":       {},
 	"exporter/state":       {"exporter/safefile"},
 	"exporter/pci":         {},
 	"exporter/kernellog":   {},
@@ -33,7 +34,7 @@ var mayImport = rooms{
 	"exporter/source/all":  {"exporter/source/..."},
 	"exporter/source/nvml": {"exporter/source", "exporter/metric", "exporter/telemetry", "exporter/kernellog", "exporter/pci", "exporter/state"},
 	"exporter/source/sim":  {"exporter/source", "exporter/metric", "exporter/telemetry", "spell"},
-	"exporter/snapshot":    {"exporter/source", "exporter/metric", "exporter/telemetry"},
+	"exporter/snapshot":    {"exporter/parts", "exporter/source", "exporter/metric", "exporter/telemetry"},
 	"exporter/downtime":    {"exporter/state"},
 	"exporter/inventory":   {"exporter/pci", "exporter/state", "exporter/snapshot", "exporter/telemetry"},
 	"exporter/health":      {"exporter/snapshot", "exporter/telemetry", "exporter/metric"},
@@ -49,7 +50,7 @@ var mayImport = rooms{
 	"test":                 {"test/..."},
 
 	"exporter/expose/stdout":          {"exporter/expose", "exporter/diagnosis", "exporter/snapshot", "exporter/metric", "exporter/telemetry"},
-	"exporter/attribution/kubernetes": {"exporter/safefile", "exporter/telemetry", "exporter/metric"}, // it knows nothing of readings
+	"exporter/attribution/kubernetes": {"exporter/parts", "exporter/safefile", "exporter/telemetry", "exporter/metric"}, // it knows nothing of readings
 }
 
 // testsMayImport is what the tests of a package may import beside the package itself, those below
