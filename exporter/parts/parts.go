@@ -9,12 +9,14 @@ import (
 
 // Group is a set of parts. The zero Group is empty and ready to use. It is safe for concurrent use.
 type Group struct {
-	mu      sync.Mutex
-	running []*part
-	ended   chan struct{} // closed when no part runs; nil: nobody waits
+	mu     sync.Mutex
+	parts  []*Part
+	active int           // parts that have not returned
+	ended  chan struct{} // closed when no part is active; nil: nobody waits
 }
 
-type part struct{ names func() []string }
+// Part is a part of a Group.
+type Part struct{ names func() []string }
 
 // Go runs a part in a goroutine of its own.
 func (g *Group) Go(name string, run func()) {
@@ -22,23 +24,38 @@ func (g *Group) Go(name string, run func()) {
 }
 
 // GoNamed runs a part that consists of others: names returns those that have not ended. It is called while
-// the part runs.
+// run runs.
 func (g *Group) GoNamed(names func() []string, run func()) {
-	p := &part{names}
+	p := g.Watch(names)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.running = append(g.running, p)
+	g.active++
 	go func() {
 		defer g.end(p)
 		run()
 	}()
 }
 
-func (g *Group) end(p *part) {
+// Watch adds parts that are named and not waited for: names returns those that have not ended.
+func (g *Group) Watch(names func() []string) *Part {
+	p := &Part{names}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.running = slices.DeleteFunc(g.running, func(other *part) bool { return other == p })
-	if len(g.running) == 0 && g.ended != nil {
+	g.parts = append(g.parts, p)
+	return p
+}
+
+func (g *Group) end(p *Part) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.parts = slices.DeleteFunc(g.parts, func(other *Part) bool { return other == p })
+	g.active--
+	g.announce()
+}
+
+// announce tells who waits when no part is active. The lock is held.
+func (g *Group) announce() {
+	if g.active == 0 && g.ended != nil {
 		close(g.ended)
 		g.ended = nil
 	}
@@ -47,18 +64,18 @@ func (g *Group) end(p *part) {
 // Running returns the names of the parts that have not ended, sorted.
 func (g *Group) Running() []string {
 	g.mu.Lock()
-	running := slices.Clone(g.running)
+	all := slices.Clone(g.parts)
 	g.mu.Unlock()
 	var out []string
-	for _, p := range running {
+	for _, p := range all {
 		out = append(out, p.names()...)
 	}
 	slices.Sort(out)
 	return out
 }
 
-// Wait waits until all parts have ended, those that start meanwhile included, or the context ends, and reports
-// whether all have ended.
+// Wait waits until all parts have returned, those that start meanwhile included, or the context ends, and reports
+// whether all have returned.
 func (g *Group) Wait(ctx context.Context) bool {
 	select {
 	case <-g.waited():
@@ -68,7 +85,7 @@ func (g *Group) Wait(ctx context.Context) bool {
 	}
 }
 
-// waited returns a channel that is closed once no part runs.
+// waited returns a channel that is closed once no part is active.
 func (g *Group) waited() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -76,9 +93,6 @@ func (g *Group) waited() <-chan struct{} {
 		g.ended = make(chan struct{})
 	}
 	ended := g.ended
-	if len(g.running) == 0 {
-		close(g.ended)
-		g.ended = nil
-	}
+	g.announce()
 	return ended
 }

@@ -16,20 +16,22 @@ func TestGroup_NamesWhatHasNotEnded(t *testing.T) {
 		}
 		g.Go("short", func() { time.Sleep(time.Second) })
 		g.Go("long", func() { time.Sleep(time.Hour) })
-		g.GoNamed(func() []string { return []string{"feed b", "feed a"} }, func() { time.Sleep(time.Minute) })
+		feed := []string{"feed b", "feed a"}
+		g.GoNamed(func() []string { return feed }, func() { time.Sleep(time.Minute) })
+		g.Watch(func() []string { return []string{"feed c"} }) // which is never waited for
 		for _, c := range []struct {
 			patience time.Duration
 			want     []string
 		}{
-			{0, []string{"feed a", "feed b", "long", "short"}},
-			{2 * time.Second, []string{"feed a", "feed b", "long"}},
-			{time.Minute, []string{"long"}},
-			{2 * time.Hour, nil},
+			{0, []string{"feed a", "feed b", "feed c", "long", "short"}},
+			{2 * time.Second, []string{"feed a", "feed b", "feed c", "long"}},
+			{time.Minute, []string{"feed c", "long"}},
+			{2 * time.Hour, []string{"feed c"}},
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), c.patience)
 			ended := g.Wait(ctx)
 			cancel()
-			if got := g.Running(); !slices.Equal(got, c.want) || ended != (c.want == nil) {
+			if got := g.Running(); !slices.Equal(got, c.want) || ended != (len(c.want) == 1) {
 				t.Errorf("after %v more: ended %v, running %v; want %v", c.patience, ended, got, c.want)
 			}
 		}
