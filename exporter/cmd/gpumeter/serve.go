@@ -57,8 +57,9 @@ func serve(c config.Serve, log *slog.Logger, refuse func(error) int) int {
 		return code
 	case <-ctx.Done():
 	}
+	start := time.Now()
 	if left := unended(&all); len(left) > 0 {
-		log.Warn("stopping although parts of the exporter have not ended", "parts", strings.Join(left, ", "), "after", shutdownPatience)
+		log.Warn("stopping although parts of the exporter have not ended", "parts", strings.Join(left, ", "), "after", time.Since(start).Round(time.Millisecond))
 	}
 	code := ended(ctx)
 	if code != exitFailed {
