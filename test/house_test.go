@@ -44,6 +44,7 @@ var rules = []rule{
 	{"commands", checkCommands},
 	{"failures heard", checkFailuresHeard},
 	{"changelog", checkChangelog},
+	{"locks", checkLocks},
 }
 
 func TestHouse(t *testing.T) {

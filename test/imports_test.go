@@ -25,30 +25,32 @@ var mayImport = rooms{
 	"gen/gentest":          {"gen/emit", "gen/resolve", "gen/schema"},
 	"exporter/metric":      {},
 	"exporter/telemetry":   {"exporter/metric"},
-	"exporter/state":       {},
+	"exporter/safefile":    {},
+	"exporter/parts":       {},
+	"exporter/state":       {"exporter/safefile"},
 	"exporter/pci":         {},
 	"exporter/kernellog":   {},
 	"exporter/source":      {"exporter/source", "exporter/metric", "exporter/telemetry"},
 	"exporter/source/all":  {"exporter/source/..."},
 	"exporter/source/nvml": {"exporter/source", "exporter/metric", "exporter/telemetry", "exporter/kernellog", "exporter/pci", "exporter/state"},
 	"exporter/source/sim":  {"exporter/source", "exporter/metric", "exporter/telemetry", "spell"},
-	"exporter/snapshot":    {"exporter/source", "exporter/metric", "exporter/telemetry"},
+	"exporter/snapshot":    {"exporter/parts", "exporter/source", "exporter/metric", "exporter/telemetry"},
 	"exporter/downtime":    {"exporter/state"},
 	"exporter/inventory":   {"exporter/pci", "exporter/state", "exporter/snapshot", "exporter/telemetry"},
 	"exporter/health":      {"exporter/snapshot", "exporter/telemetry", "exporter/metric"},
-	"exporter/attribution": {"exporter/attribution", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
+	"exporter/attribution": {"exporter/attribution", "exporter/safefile", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
 	"exporter/diagnosis":   {"exporter/pci", "exporter/snapshot", "exporter/source", "exporter/telemetry"},
 	"exporter/expose":      {"exporter/expose", "exporter/snapshot", "exporter/metric", "exporter/telemetry"},
 	"exporter/self":        {"exporter/snapshot", "exporter/telemetry", "exporter/metric"},
 	"exporter/doctor":      {"exporter/attribution", "exporter/attribution/kubernetes", "exporter/attribution/slurm", "exporter/diagnosis", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
-	"exporter/web":         {"exporter/snapshot", "exporter/self", "exporter/expose", "exporter/expose/prom", "exporter/metric", "exporter/telemetry"},
-	"exporter/config":      {"spell"},
+	"exporter/web":         {"exporter/safefile", "exporter/snapshot", "exporter/self", "exporter/expose", "exporter/expose/prom", "exporter/metric", "exporter/telemetry"},
+	"exporter/config":      {"exporter/safefile", "spell"},
 	"exporter/definition":  {"exporter/metric", "spell"},
 	"exporter/cmd":         {"exporter/...", ".", "spell"},
 	"test":                 {"test/..."},
 
 	"exporter/expose/stdout":          {"exporter/expose", "exporter/diagnosis", "exporter/snapshot", "exporter/metric", "exporter/telemetry"},
-	"exporter/attribution/kubernetes": {"exporter/telemetry", "exporter/metric"}, // it knows nothing of readings
+	"exporter/attribution/kubernetes": {"exporter/parts", "exporter/safefile", "exporter/telemetry", "exporter/metric"}, // it knows nothing of readings
 }
 
 // testsMayImport is what the tests of a package may import beside the package itself, those below

@@ -1,14 +1,15 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/gpumeter/gpumeter/exporter/safefile"
 	"github.com/gpumeter/gpumeter/spell"
 )
 
@@ -25,14 +26,7 @@ type file struct {
 
 // readFile reads the file and refuses keys that are no flags, all at once.
 func readFile(path string, app *kong.Application) (*file, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, Refuse("config.file", err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return nil, Refuse("config.file", fmt.Errorf("%s: not a regular file of at most %d bytes", path, maxFile))
-	}
-	raw, err := os.ReadFile(path)
+	raw, err := safefile.Read(context.Background(), path, maxFile)
 	if err != nil {
 		return nil, Refuse("config.file", err)
 	}

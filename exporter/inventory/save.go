@@ -5,28 +5,14 @@ import (
 	"time"
 )
 
-const (
-	again = time.Minute     // after which saving is tried again
-	grace = 2 * time.Second // that saving may take when the exporter is told to stop
-)
+// again is the time after which saving is tried again.
+const again = time.Minute
 
-// Run saves what changes, and once more when the context ends.
+// Run saves what changes, and once more when the context ends. No lock is held while it writes.
 func (x *Inventory) Run(ctx context.Context) {
 	if !x.cfg.Store.Keeps() {
 		return
 	}
-	ended := make(chan struct{})
-	go func() { defer close(ended); x.keep(ctx) }()
-	<-ctx.Done()
-	select {
-	case <-ended:
-	case <-time.After(grace): // a disk that hangs must not keep the process from ending
-		x.cfg.Logger.Warn("the state directory does not answer")
-	}
-}
-
-// keep saves until the context ends.
-func (x *Inventory) keep(ctx context.Context) {
 	failing := false
 	for ctx.Err() == nil {
 		select {

@@ -127,3 +127,15 @@ func (k *keeper) holding() []string {
 	}
 	return held
 }
+
+// unended names the source for people, with what keeps it from ending.
+func (k *keeper) unended() []string {
+	held := k.holding()
+	if len(held) == 0 {
+		return []string{"source " + k.src.Name}
+	}
+	for i, what := range held {
+		held[i] = "source " + what
+	}
+	return held
+}

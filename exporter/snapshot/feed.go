@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gpumeter/gpumeter/exporter/parts"
 	"github.com/gpumeter/gpumeter/exporter/source"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
@@ -36,6 +37,7 @@ type Feed struct {
 	tried   chan struct{} // closed when every source has been tried, or has been too slow
 	ledger  *ledger
 	stages  *stages
+	running parts.Group // what Run has started
 
 	mu    sync.Mutex // never held while a source, a stage or a file is waited for
 	last  *Snapshot  // the newest, if all stages have completed it
@@ -75,41 +77,36 @@ func NewFeed(cfg Config) *Feed {
 }
 
 // Run keeps the sources open, and runs what they do in the background, until the context ends, and
-// then closes them. A source that does not return within twice the read timeout is abandoned: it must
-// not keep the process from ending.
+// then closes them. A source that does not return within twice the read timeout is left open: it must
+// not keep the process from ending. Running names it.
 func (f *Feed) Run(ctx context.Context) {
 	f.hold.start(ctx)
-	var tried, running sync.WaitGroup
+	var tried sync.WaitGroup
 	for _, k := range f.keepers {
 		tried.Add(1)
-		running.Go(func() { k.run(ctx, sync.OnceFunc(tried.Done)) })
+		f.running.GoNamed(k.unended, func() { k.run(ctx, sync.OnceFunc(tried.Done)) })
 		if background := k.src.Run; background != nil {
-			running.Go(func() {
+			f.running.Go("source "+k.src.Name+": background", func() {
 				guard(k.log, "run", func() error { background(ctx); return nil }) //nolint:errcheck // it is logged; the source is read all the same
 			})
 		}
 	}
 	all, expected := make(chan struct{}), make(chan struct{})
 	go func() { tried.Wait(); close(all) }()
-	running.Go(func() { f.expect(ctx, all, sync.OnceFunc(func() { close(expected) })) })
+	f.running.Go("expected devices", func() { f.expect(ctx, all, sync.OnceFunc(func() { close(expected) })) })
 	go func() { // what hangs then must not hold up the first scrape for ever
 		f.wait(ctx, all)
 		f.wait(ctx, expected)
 		close(f.tried)
 	}()
-	ended := make(chan struct{})
-	go func() { running.Wait(); close(ended) }()
-	select {
-	case <-ended:
-		return
-	case <-ctx.Done():
-	}
-	select {
-	case <-ended:
-	case <-time.After(2 * f.cfg.Timeout): // once for the devices, once for the source itself
-		f.cfg.Logger.Warn("a source does not answer; it is left open")
-	}
+	<-ctx.Done()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*f.cfg.Timeout) // once for the devices, once for the source itself
+	defer cancel()
+	f.running.Wait(closing)
 }
+
+// Running returns what Run has started and has not ended: sources and what each does, sorted.
+func (f *Feed) Running() []string { return f.running.Running() }
 
 // wait waits as long as a device may take.
 func (f *Feed) wait(ctx context.Context, done <-chan struct{}) {
@@ -168,6 +165,9 @@ func (f *Feed) join() (*round, *Snapshot) {
 	now := f.cfg.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.last == nil || now.Sub(f.last.Taken) > f.cfg.MaxAge {
+		f.stages.ask()
+	}
 	if f.round != nil {
 		return f.round, nil
 	}

@@ -27,10 +27,12 @@ type stages struct {
 	log      *slog.Logger
 	turn     chan struct{} // holds an entry while stages are at work
 
-	mu   sync.Mutex
-	last *Snapshot // the newest completed
-	at   string    // the stage at work
-	late bool      // and that was logged
+	mu    sync.Mutex
+	last  *Snapshot // the newest completed
+	at    string    // the stage at work
+	began time.Time // when that stage began; zero: none is at work
+	asked time.Time // when the first scrape since the newest completed snapshot asked for one; zero: none has
+	late  bool      // and that was logged
 }
 
 func newStages(cfg *Config, fault func(Fault)) *stages {
@@ -70,13 +72,13 @@ func (x *stages) complete(s *Snapshot) bool {
 func (x *stages) run(s *Snapshot) {
 	for i := range x.all {
 		stage := &x.all[i]
-		x.set(func() { x.at = stage.Name })
+		x.set(func() { x.at, x.began = stage.Name, time.Now() })
 		if guard(x.log, stage.Name, func() error { stage.Run(s); return nil }) != nil { // the rest of the snapshot stands
 			x.fault(Fault{Source: stage.Name, Metric: "*", Reason: panicked.Text})
 		}
 	}
 	x.set(func() {
-		x.last = s
+		x.last, x.began, x.asked = s, time.Time{}, time.Time{}
 		if x.late {
 			x.late = false
 			x.log.Info("stages complete snapshots again")

@@ -2,35 +2,49 @@
 package state
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
+
+	"github.com/gpumeter/gpumeter/exporter/safefile"
 )
 
 // maxFile is far above what is kept, so that a file that is not ours is not read whole.
 const maxFile = 4 << 20
 
-// Store is a directory of JSON files, one a fact. The empty Store keeps nothing.
+// ErrHanging is the error of a state directory that does not respond.
+var ErrHanging = errors.New("the state directory does not respond")
+
+// Store is a directory of JSON files, one a fact. The empty Store keeps nothing. No method waits longer than
+// safefile.Patience for a disk that hangs. A Store is safe for concurrent use.
 type Store struct {
 	directory string
 	faults    *atomic.Uint64
+	disk      *disk
 }
 
 // Open returns the store in a directory, which is made when it is not there. Without a directory
-// nothing is kept.
+// nothing is kept. When the directory does not respond, Open returns ErrHanging and a store that works as soon
+// as the directory responds.
 func Open(directory string) (Store, error) {
 	if directory == "" {
 		return Store{}, nil
 	}
-	if err := os.MkdirAll(directory, 0o750); err != nil {
+	s := Store{directory, new(atomic.Uint64), newDisk()}
+	err := s.disk.do(func() error { return os.MkdirAll(directory, 0o750) })
+	switch {
+	case errors.Is(err, ErrHanging):
+		s.count(err)
+		return s, fmt.Errorf("state: %s: %w", directory, err)
+	case err != nil:
 		return Store{}, fmt.Errorf("state: %w", err)
 	}
-	return Store{directory, new(atomic.Uint64)}, nil
+	return s, nil
 }
 
 // Keeps says whether anything is kept.
@@ -52,20 +66,16 @@ func (s Store) Load(name string, into any) (there bool, err error) {
 	}
 	defer func() { s.count(err) }()
 	path := s.path(name)
-	f, err := os.Open(path)
+	if s.disk.hangs() {
+		return false, fmt.Errorf("state: %s: %w", path, ErrHanging)
+	}
+	file := safefile.File{Path: path, Limit: maxFile, NoLinks: true}
+	raw, err := file.Read(context.Background())
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("state: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return false, fmt.Errorf("state: %w", err)
-	}
-	if len(raw) > maxFile {
-		return false, fmt.Errorf("state: %s: more than %d bytes", path, maxFile)
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
 		return false, fmt.Errorf("state: %s: %w", path, err)
@@ -74,7 +84,8 @@ func (s Store) Load(name string, into any) (there bool, err error) {
 }
 
 // Save keeps a fact under the name. What was kept before stays whole until the new file is: a full
-// disk or a power cut costs no more than this fact.
+// disk or a power cut costs no more than this fact. The fact is not read after Save returns. When the
+// directory does not respond, Save returns ErrHanging, and the fact may yet be saved.
 func (s Store) Save(name string, fact any) (err error) {
 	if !s.Keeps() {
 		return nil
@@ -84,20 +95,28 @@ func (s Store) Save(name string, fact any) (err error) {
 	if err != nil {
 		return fmt.Errorf("state: %s: %w", name, err)
 	}
-	next, err := os.CreateTemp(s.directory, name+".*.next")
-	if err != nil {
+	if err := s.disk.do(func() error { return s.replace(name, append(raw, '\n')) }); err != nil {
+		if errors.Is(err, ErrHanging) {
+			return fmt.Errorf("state: %s: %w", s.path(name), err)
+		}
 		return fmt.Errorf("state: %w", err)
 	}
+	return nil
+}
+
+// replace puts a new file in place of the old one.
+func (s Store) replace(name string, raw []byte) error {
+	next, err := os.CreateTemp(s.directory, name+".*.next")
+	if err != nil {
+		return err
+	}
 	defer os.Remove(next.Name()) //nolint:errcheck // gone when all went well
-	_, err = next.Write(append(raw, '\n'))
+	_, err = next.Write(raw)
 	err = errors.Join(err, next.Sync(), next.Close())
 	if err == nil {
 		err = os.Rename(next.Name(), s.path(name))
 	}
-	if err != nil {
-		return fmt.Errorf("state: %w", err)
-	}
-	return nil
+	return err
 }
 
 func (s Store) count(err error) {

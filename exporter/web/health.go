@@ -21,9 +21,13 @@ type sourceHealth struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// healthz says that the process answers. It never depends on a device: a sick GPU is no reason to
-// restart the exporter.
-func healthz(w http.ResponseWriter, _ *http.Request) {
+// healthz reports whether the exporter completes snapshots. It fails when only a restart helps, so that a
+// liveness probe restarts the exporter. A device, a kubelet or a disk that hangs does not make it fail.
+func (c Config) healthz(w http.ResponseWriter, _ *http.Request) {
+	if why := c.Feed.Stuck(); len(why) > 0 {
+		answer(w, http.StatusServiceUnavailable, health{Status: "stuck", Reasons: why})
+		return
+	}
 	answer(w, http.StatusOK, health{Status: "ok"})
 }
 

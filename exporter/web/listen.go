@@ -1,11 +1,11 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +13,12 @@ import (
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/gpumeter/gpumeter/exporter/safefile"
 )
+
+// maxConfig is far above any sensible file of the toolkit, in bytes.
+const maxConfig = 1 << 20
 
 // CheckConfig reads the exporter toolkit's file as Serve will, and returns what is wrong with it.
 // Without a path nothing is.
@@ -21,26 +26,23 @@ func CheckConfig(path string) error {
 	if path == "" {
 		return nil
 	}
-	if _, err := os.Stat(path); err != nil {
+	raw, err := safefile.Read(context.Background(), path, maxConfig) // the toolkit would wait for a pipe
+	if err != nil {
 		return err
 	}
-	err := toolkit.Validate(path)
+	err = toolkit.Validate(path)
 	if err == nil {
 		return nil
 	}
 	text := strings.Join(strings.Fields(err.Error()), " ") // faults of YAML come on several lines
-	if user := badPassword(path); user != "" {             // the toolkit does not name the user
+	if user := badPassword(raw); user != "" {              // the toolkit does not name the user
 		text = fmt.Sprintf("password of user %q: %s", user, text)
 	}
 	return fmt.Errorf("%s: %s", path, text)
 }
 
 // badPassword returns the first user of the file whose password is not hashed by bcrypt; empty: all are.
-func badPassword(path string) string {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
+func badPassword(raw []byte) string {
 	var c struct {
 		Users map[string]string `yaml:"basic_auth_users"`
 	}

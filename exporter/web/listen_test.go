@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -63,6 +64,13 @@ func TestCheckConfig(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path)) {
 			t.Errorf("%q: %v, want %q of %s", text, err, want, path)
 		}
+	}
+	pipe := filepath.Join(t.TempDir(), "web.yaml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckConfig(pipe); err == nil || !strings.Contains(err.Error(), pipe) || !strings.Contains(err.Error(), "named pipe") {
+		t.Errorf("a pipe: %v", err)
 	}
 	if err := CheckConfig("/nope/web.yaml"); err == nil || !strings.Contains(err.Error(), "/nope/web.yaml") {
 		t.Errorf("no such file: %v", err)

@@ -2,6 +2,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ type Feed interface {
 	Snapshot(context.Context) *snapshot.Snapshot
 	Sources() []snapshot.SourceHealth
 	Started() bool
+	Stuck() []string
 	Released() snapshot.Release
 	Release(context.Context, time.Duration) error
 	Acquire()
@@ -40,7 +42,7 @@ type Config struct {
 func NewHandler(c Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", c.Metrics)
-	mux.HandleFunc("GET /healthz", healthz)
+	mux.HandleFunc("GET /healthz", c.healthz)
 	mux.HandleFunc("GET /readyz", c.readyz)
 	mux.HandleFunc("GET /{$}", c.landing)
 	mux.Handle("GET /debug/attribution", c.debug(c.Attribution))
@@ -52,7 +54,8 @@ func NewHandler(c Config) http.Handler {
 type Listen struct {
 	Addresses     []string
 	SystemdSocket bool
-	ConfigFile    string // of the exporter toolkit
+	ConfigFile    string        // of the exporter toolkit
+	Grace         time.Duration // for requests in flight at the end; default 4 s
 	// Opened is called with the URL of each address once it is listened on; nil: it is not.
 	Opened func(url string)
 }
@@ -69,7 +72,7 @@ func Serve(ctx context.Context, h http.Handler, l Listen, log *slog.Logger) erro
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(l.Grace, 4*time.Second))
 		defer cancel()
 		if err := server.Shutdown(grace); err != nil {
 			log.Warn("requests were cut off", "err", err)

@@ -20,6 +20,7 @@ import (
 
 type feed struct {
 	started   bool
+	stuck     []string
 	sources   []snapshot.SourceHealth
 	devices   []snapshot.Device
 	lifecycle *fakeLifecycle
@@ -30,6 +31,7 @@ func (f feed) Snapshot(context.Context) *snapshot.Snapshot {
 }
 func (f feed) Sources() []snapshot.SourceHealth { return f.sources }
 func (f feed) Started() bool                    { return f.started }
+func (f feed) Stuck() []string                  { return f.stuck }
 func (f feed) Released() snapshot.Release {
 	if f.lifecycle == nil {
 		return snapshot.Release{}
@@ -78,6 +80,18 @@ func TestReady(t *testing.T) {
 
 func TestHealthNeverDependsOnDevices(t *testing.T) {
 	if w := get(t, feed{}, "/healthz"); w.Code != 200 || !strings.Contains(w.Body.String(), `"ok"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// A liveness probe restarts an exporter that no longer completes snapshots.
+func TestHealth_FailsWhileTheFeedIsStuck(t *testing.T) {
+	w := get(t, feed{stuck: []string{"stage attribution has been running for 2m0s"}}, "/healthz")
+	var h health
+	if err := json.Unmarshal(w.Body.Bytes(), &h); err != nil {
+		t.Fatal(err)
+	}
+	if w.Code != 503 || h.Status != "stuck" || len(h.Reasons) != 1 || !strings.Contains(h.Reasons[0], "attribution") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

@@ -1,8 +1,11 @@
 package kubernetes
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/gpumeter/gpumeter/exporter/safefile"
 )
 
 // mostCheckpoint is how much of the checkpoint is read, bytes.
@@ -23,6 +26,7 @@ type slot struct{ resource, id string }
 // ledger follows the checkpoint of the kubelet's device manager.
 type ledger struct {
 	file   watched
+	text   safefile.File
 	health *health
 	counts *counts
 	begun  bool
@@ -33,13 +37,14 @@ type ledger struct {
 }
 
 func newLedger(path string, h *health, c *counts) *ledger {
-	return &ledger{file: watched{path: path}, health: h, counts: c, unseen: map[string]int{}, known: map[string]bool{}}
+	return &ledger{file: watched{path: path}, text: safefile.File{Path: path, Limit: mostCheckpoint}, health: h, counts: c, unseen: map[string]int{}, known: map[string]bool{}}
 }
 
-// read takes in the checkpoint. Pods that came into it and went without having been listed are counted.
-func (l *ledger) read() {
+// read takes in the checkpoint. A file that hangs is a failure after safefile.Patience, and is not read again
+// while it hangs. Pods that came into it and went without having been listed are counted.
+func (l *ledger) read(ctx context.Context) {
 	l.counts.ask(Checkpoint)
-	raw, err := readFile(l.file.path, mostCheckpoint)
+	raw, err := l.text.Read(ctx)
 	if err != nil {
 		l.health.ill(why(err), err)
 		return

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -86,7 +87,7 @@ func ledgerOf(t *testing.T) *ledger {
 // A pod that came and went between two lists is counted, once.
 func TestUnseen(t *testing.T) {
 	l := ledgerOf(t)
-	read := func(lines ...string) { write(t, l.file.path, checkpointOf(nil, lines...)); l.read() }
+	read := func(lines ...string) { write(t, l.file.path, checkpointOf(nil, lines...)); l.read(t.Context()) }
 	list := func(uids ...string) {
 		m := map[string]bool{}
 		for _, u := range uids {
@@ -128,12 +129,12 @@ func TestUnseen(t *testing.T) {
 // The checkpoint tells which pod of a name is meant, and of an id that two claim it tells nothing.
 func TestLedgerUID(t *testing.T) {
 	l := ledgerOf(t)
-	l.read()
+	l.read(t.Context())
 	if r := l.health.get().Reason; r != Missing {
 		t.Errorf("without a file the reason is %q", r)
 	}
 	write(t, l.file.path, checkpointOf(nil, "u1 c a/b 1", "u1 d a/b 2", "u2 c a/b 9", "u3 c a/b 9"))
-	l.read()
+	l.read(t.Context())
 	for what, c := range map[string][4]string{
 		"one":               {"c", "a/b", "1", "u1"},
 		"another container": {"d", "a/b", "1", ""},
@@ -149,12 +150,12 @@ func TestLedgerUID(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	write(t, l.file.path, "{")
-	l.read()
+	l.read(t.Context())
 	if l.health.get().Reason != Broken || l.uid("c", "a/b", "1") != "u1" {
 		t.Errorf("after a file that makes no sense: %+v, %q", l.health.get(), l.uid("c", "a/b", "1"))
 	}
 	write(t, l.file.path, strings.Repeat(" ", mostCheckpoint+1))
-	l.read()
+	l.read(t.Context())
 	if l.health.get().Reason != TooLarge {
 		t.Errorf("after a huge file: %+v", l.health.get())
 	}
@@ -238,4 +239,16 @@ func FuzzCheckpoint(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A checkpoint that is no regular file is a failure with a reason, and not waited for.
+func TestLedger_PipeInPlaceOfTheCheckpoint(t *testing.T) {
+	l := ledgerOf(t)
+	if err := syscall.Mkfifo(l.file.path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.read(t.Context())
+	if h := l.health.get(); h.Reason != Broken || !strings.Contains(h.Err, "named pipe") {
+		t.Errorf("%s: %s, want that it is a named pipe", h.Reason, h.Err)
+	}
 }

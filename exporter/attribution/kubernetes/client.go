@@ -2,7 +2,8 @@ package kubernetes
 
 import (
 	"context"
-	"sync"
+
+	"github.com/gpumeter/gpumeter/exporter/parts"
 )
 
 // Client knows who holds which devices of the node, and what the node's pods are. Its methods may be
@@ -16,6 +17,7 @@ type Client struct {
 	node      *nodeFacts // nil: the API server is not asked
 	slices    *sliceBook // nil: likewise
 	healths   []*health  // of the sources in use
+	running   parts.Group
 }
 
 // New prepares a client that asks nobody before Run.
@@ -98,15 +100,17 @@ func nudge(wake chan<- struct{}) {
 
 // Run asks until the context ends.
 func (c *Client) Run(ctx context.Context) {
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { c.poller.run(ctx) })
-	running.Go(func() { c.providers.run(ctx) })
+	c.running.Go("pod-resources", func() { c.poller.run(ctx) })
+	c.running.Go("pods", func() { c.providers.run(ctx) })
 	if c.node != nil {
-		running.Go(func() { c.node.run(ctx) })
-		running.Go(func() { c.slices.run(ctx) })
+		c.running.Go("node", func() { c.node.run(ctx) })
+		c.running.Go("resource-slices", func() { c.slices.run(ctx) })
 	}
+	c.running.Wait(context.Background())
 }
+
+// Running returns which queries Run has started and have not ended.
+func (c *Client) Running() []string { return c.running.Running() }
 
 // Holdings are who held what when the kubelet was last asked. It is never nil.
 func (c *Client) Holdings() *Holdings { return c.poller.latest.Load() }

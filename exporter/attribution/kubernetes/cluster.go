@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +15,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/gpumeter/gpumeter/exporter/safefile"
 )
 
 // Endpoint is a server that is asked over HTTPS.
@@ -50,6 +53,9 @@ func (e Endpoint) config() (*rest.Config, error) {
 			e.CAFile = serviceAccount + "ca.crt"
 		}
 	}
+	if err := errors.Join(checkFile(e.TokenFile), checkFile(e.CAFile)); err != nil {
+		return nil, fmt.Errorf("kubernetes: %w", err)
+	}
 	cfg := &rest.Config{
 		Host: e.URL, BearerTokenFile: e.TokenFile, UserAgent: "gpumeter",
 		TLSClientConfig: rest.TLSClientConfig{CAFile: e.CAFile, Insecure: e.Insecure},
@@ -61,6 +67,21 @@ func (e Endpoint) config() (*rest.Config, error) {
 		cfg.CAFile = ""
 	}
 	return cfg, nil
+}
+
+// mostSecret is the largest size of a token or of a file of certificates, in bytes.
+const mostSecret = 1 << 20
+
+// checkFile refuses a file that client-go, which reads it, would wait for: a pipe, a device, a disk that hangs.
+// A file that does not exist is client-go's to report.
+func checkFile(path string) error {
+	if path == "" {
+		return nil
+	}
+	if _, err := safefile.Read(context.Background(), path, mostSecret); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // cluster is the API server, reached when it is first needed.

@@ -3,12 +3,14 @@ package kubernetes
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -122,12 +124,28 @@ func TestLimitedBody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = readAll(answer.Body, "answer", 2000)
+		_, err = io.ReadAll(answer.Body)
 		if err := answer.Body.Close(); err != nil {
 			t.Error(err)
 		}
 		if (err != nil) != fails || fails && why(err) != TooLarge {
 			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// A token or certificate file that client-go would wait for is refused before it is used.
+func TestEndpoint_RefusesFilesThatAreWaitedFor(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, e := range map[string]Endpoint{
+		"token":        {URL: "https://127.0.0.1:1", TokenFile: pipe, CAFile: "/nope"},
+		"certificates": {URL: "https://127.0.0.1:1", TokenFile: "/nope", CAFile: pipe},
+	} {
+		if _, err := e.config(); err == nil || !strings.Contains(err.Error(), pipe) || why(err) != Broken {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

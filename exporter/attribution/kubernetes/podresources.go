@@ -53,7 +53,7 @@ func (p *poller) run(ctx context.Context) {
 	defer p.hangUp()
 	p.socket.changed()
 	p.ledger.file.changed()
-	p.ledger.read()
+	p.ledger.read(ctx)
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {
@@ -91,7 +91,7 @@ func (p *poller) wait(ctx context.Context, pause time.Duration, look <-chan time
 		case <-p.hint:
 			return true
 		case <-look:
-			if p.look() {
+			if p.look(ctx) {
 				return true
 			}
 		}
@@ -99,7 +99,7 @@ func (p *poller) wait(ctx context.Context, pause time.Duration, look <-chan time
 }
 
 // look says whether the kubelet has started again, or has given devices away, or pods came or went.
-func (p *poller) look() bool {
+func (p *poller) look(ctx context.Context) bool {
 	socket, checkpoint := p.socket.changed(), p.ledger.file.changed()
 	switch {
 	case !socket || p.line == nil:
@@ -109,7 +109,7 @@ func (p *poller) look() bool {
 		p.line.ResetConnectBackoff()
 	}
 	if checkpoint {
-		p.ledger.read()
+		p.ledger.read(ctx)
 	}
 	return p.stirred.Swap(false) || socket || checkpoint
 }

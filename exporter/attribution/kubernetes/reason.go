@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/gpumeter/gpumeter/exporter/safefile"
 )
 
 // Reason says in one word why something is not known, or not known any better.
@@ -69,7 +71,7 @@ func why(err error) Reason {
 		return gone.reason
 	case errors.Is(err, errOutside), errors.Is(err, errNoNode):
 		return Unset
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, errTooLarge), errors.Is(err, safefile.ErrTooLarge):
 		return TooLarge
 	case errors.Is(err, fs.ErrNotExist), apierrors.IsNotFound(err):
 		return Missing
@@ -83,10 +85,10 @@ func why(err error) Reason {
 		return RateLimited
 	case apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err):
 		return Unsupported
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
+	case errors.Is(err, safefile.ErrHanging), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
 		errors.As(err, &timeout) && timeout.Timeout(), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 		return Hanging
-	case errors.Is(err, errList):
+	case errors.Is(err, errList), errors.Is(err, safefile.ErrNotRegular):
 		return Broken
 	}
 	return Unavailable

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/config"
 	"github.com/gpumeter/gpumeter/exporter/diagnosis"
 	"github.com/gpumeter/gpumeter/exporter/doctor"
+	"github.com/gpumeter/gpumeter/exporter/parts"
 	"github.com/gpumeter/gpumeter/exporter/pci"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 )
@@ -69,10 +69,10 @@ func show(out io.Writer, r *doctor.Report, format string) error {
 // has passed.
 func (n *node) examined(ctx context.Context, wait time.Duration, progress io.Writer) doctor.Report {
 	running, quit := context.WithCancel(ctx)
-	var reading sync.WaitGroup
-	defer reading.Wait()
+	var reading parts.Group
+	defer unended(&reading) // the report is whole without what hangs
 	defer quit()
-	reading.Go(func() { n.read(running) })
+	n.read(running, &reading)
 	start := time.Now()
 	n.opened(ctx, wait, progress)
 	n.settle(ctx, wait-time.Since(start))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
 	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/parts"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/source"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
@@ -44,7 +45,9 @@ func TestNode_HungProcessDelaysNeitherScrapesNorReleaseNorTheEnd(t *testing.T) {
 		})}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { n.read(ctx); close(ended) }()
+		var all parts.Group
+		n.read(ctx, &all)
+		go func() { all.Wait(context.Background()); close(ended) }()
 		synctest.Wait()
 		start := time.Now()
 		if s := n.feed.Snapshot(ctx); !s.Partial || s.Devices[0].State() != "ok" || time.Since(start) > 2*time.Second {

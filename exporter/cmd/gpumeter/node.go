@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/attribution"
@@ -15,6 +14,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/health"
 	"github.com/gpumeter/gpumeter/exporter/inventory"
 	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/parts"
 	"github.com/gpumeter/gpumeter/exporter/self"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/source"
@@ -51,7 +51,7 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	if err != nil {
 		return nil, err
 	}
-	kept, err := openState(c.StateDirectory)
+	kept, err := openState(c.StateDirectory, log)
 	if err != nil {
 		return nil, err
 	}
@@ -114,26 +114,34 @@ func newNode(ctx context.Context, c config.Node, maxAge time.Duration, stale fun
 	return n, nil
 }
 
-// run reads the node, and saves what it has seen, until the context ends.
-func (n *node) run(ctx context.Context) {
-	var parts sync.WaitGroup
-	parts.Go(func() { n.inventory.Run(ctx) })
-	parts.Go(func() { n.downtime.Run(ctx) })
-	parts.Go(func() { n.read(ctx) })
-	parts.Wait()
+// run reads the node until reading ends. It saves what it has seen until saving ends, and once more then:
+// first, so that neither requests in flight nor a driver that hangs take the time for it.
+func (n *node) run(saving, reading context.Context, all *parts.Group) {
+	all.Go("inventory", func() { n.inventory.Run(saving) })
+	all.Go("downtime", func() { n.downtime.Run(saving) })
+	n.read(reading, all)
 }
 
-// read reads the node, and asks whose work is on it, until the context ends.
-func (n *node) read(ctx context.Context) {
-	var parts sync.WaitGroup
-	parts.Go(func() { n.feed.Run(ctx) })
-	for _, run := range n.who.run {
-		parts.Go(func() { run(ctx) })
+// read reads the node, and polls the providers of owners, until the context ends.
+func (n *node) read(ctx context.Context, all *parts.Group) {
+	all.Watch(prefixed("feed ", n.feed.Running)) // it gives up on sources that hang
+	all.GoNamed(func() []string { return nil }, func() { n.feed.Run(ctx) })
+	for _, p := range n.who.run {
+		all.GoNamed(prefixed("provider ", p.names), func() { p.run(ctx) })
 	}
 	if n.attributor != nil {
-		parts.Go(func() { n.attributor.Run(ctx, func(ctx context.Context) { n.feed.Snapshot(ctx) }) })
+		all.Go("attribution", func() { n.attributor.Run(ctx, func(ctx context.Context) { n.feed.Snapshot(ctx) }) })
 	}
-	parts.Wait()
+}
+
+// prefixed puts a word before each name.
+func prefixed(word string, names func() []string) func() []string {
+	return func() (out []string) {
+		for _, name := range names() {
+			out = append(out, word+name)
+		}
+		return out
+	}
 }
 
 // driver is the kernel driver of a vendor whose devices a source of this build reads.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/gpumeter/gpumeter/exporter/config"
@@ -15,6 +14,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/expose"
 	"github.com/gpumeter/gpumeter/exporter/expose/prom"
 	"github.com/gpumeter/gpumeter/exporter/expose/stdout"
+	"github.com/gpumeter/gpumeter/exporter/parts"
 )
 
 // once reads the node, prints it and returns the exit code: 0 when every device that should be there was read.
@@ -28,14 +28,14 @@ func once(c config.Once, out, errs io.Writer, log *slog.Logger, refuse func(erro
 		return refuse(err)
 	}
 	running, quit := context.WithCancel(ctx)
-	var reading sync.WaitGroup
-	reading.Go(func() { n.read(running) })
+	var reading parts.Group
+	n.read(running, &reading)
 	n.opened(ctx, c.Wait, errs)
 	n.settle(ctx, c.ReadTimeout)
 	s := n.feed.Snapshot(ctx)
 	findings := diagnosis.Find(s, n.machine(ctx))
 	quit()
-	reading.Wait()
+	unended(&reading) // the page is whole without what hangs
 	failed := len(diagnosis.Worst(findings, diagnosis.Error)) > 0
 	if missing := n.devices.unmet(s); len(missing) > 0 && !failed {
 		fmt.Fprintf(errs, "gpumeter: --devices: no such device: %s\n", strings.Join(missing, ", "))

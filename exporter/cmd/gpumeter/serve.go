@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/doctor"
 	"github.com/gpumeter/gpumeter/exporter/expose"
 	"github.com/gpumeter/gpumeter/exporter/expose/prom"
+	"github.com/gpumeter/gpumeter/exporter/parts"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/source"
 	"github.com/gpumeter/gpumeter/exporter/web"
@@ -25,7 +25,7 @@ import (
 const processPeriod = 5 * time.Second
 
 // serve runs the exporter until it is stopped, and returns the exit code; refuse prints why a setting
-// cannot be used.
+// cannot be used. It returns within shutdownPatience after the exporter is told to stop, whatever hangs.
 func serve(c config.Serve, log *slog.Logger, refuse func(error) int) int {
 	if err := web.CheckConfig(c.Web.ConfigFile); err != nil {
 		return refuse(config.Refuse("web.config.file", err))
@@ -38,31 +38,58 @@ func serve(c config.Serve, log *slog.Logger, refuse func(error) int) int {
 	defer end(nil)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	n, err := newNode(ctx, c.Node, c.MaxAge, func(name string, err error) {
-		log.Error("only a new process can read this source again; this one ends", "source", name, "err", err)
-		end(err)
-	}, log)
-	if err != nil {
-		return refuse(err)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	var all parts.Group
+	unusable := make(chan int, 1)
+	all.Go("start", func() {
+		n, err := newNode(ctx, c.Node, c.MaxAge, func(name string, err error) {
+			log.Error("only a new process can read this source again; this one ends", "source", name, "err", err)
+			end(err)
+		}, log)
+		if err != nil {
+			unusable <- refuse(err)
+			return
+		}
+		all.Go("requests", func() { n.serve(ctx, end, c, &all, told, log) })
+	})
+	select {
+	case code := <-unusable:
+		return code
+	case <-ctx.Done():
 	}
-	if err := n.serve(ctx, c, told, log); err != nil {
-		log.Error("not serving", "err", err)
-		return exitFailed
+	start := time.Now()
+	if left := unended(&all); len(left) > 0 {
+		log.Warn("stopping although parts of the exporter have not ended", "parts", strings.Join(left, ", "), "after", time.Since(start).Round(time.Millisecond))
 	}
-	log.Info("stopped", "reason", context.Cause(ctx))
-	return ended(ctx)
+	code := ended(ctx)
+	if code != exitFailed {
+		log.Info("stopped", "reason", context.Cause(ctx))
+	}
+	return code
 }
 
-// serve reads the node and answers until the context ends, and returns why it could not.
-func (n *node) serve(ctx context.Context, c config.Serve, told <-chan os.Signal, log *slog.Logger) error {
+// shutdownPatience is how long the exporter takes at most to stop. Requests in flight have requestPatience of it.
+const shutdownPatience, requestPatience = 5 * time.Second, 4 * time.Second
+
+// unended waits for parts that were told to stop, and returns those that do not.
+func unended(all *parts.Group) []string {
+	deadline, cancel := context.WithTimeout(context.Background(), shutdownPatience)
+	defer cancel()
+	all.Wait(deadline)
+	return all.Running()
+}
+
+// errNotServing is why the exporter ends when it cannot listen.
+var errNotServing = errors.New("not serving")
+
+// serve reads the node and answers until the context ends, or ends it when it cannot listen.
+func (n *node) serve(ctx context.Context, end func(error), c config.Serve, all *parts.Group, told <-chan os.Signal, log *slog.Logger) {
 	running, quit := context.WithCancel(context.WithoutCancel(ctx)) // for requests in flight at the end
-	var reading sync.WaitGroup
-	defer reading.Wait()
 	defer quit()
-	reading.Go(func() { n.run(running) })
-	reading.Go(func() { obey(running, told, n.feed, log) })
+	n.run(ctx, running, all)
+	all.Go("signals", func() { obey(running, told, n.feed, log) })
 	if len(c.Devices) > 0 {
-		reading.Go(func() {
+		all.Go("device check", func() {
 			if missing := n.devices.unmet(n.feed.Snapshot(running)); len(missing) > 0 {
 				log.Warn("no such device so far", "devices", missing)
 			}
@@ -74,10 +101,14 @@ func (n *node) serve(ctx context.Context, c config.Serve, told <-chan os.Signal,
 		Feed: n.feed, Metrics: scrapes, Attribution: doctor.Handler(n.report), Version: build().Version,
 		Lifecycle: c.Web.EnableLifecycle, Debug: c.Web.EnableDebug,
 	})
-	return web.Serve(ctx, handler, web.Listen{
-		Addresses: c.Web.ListenAddress, SystemdSocket: c.Web.SystemdSocket, ConfigFile: c.Web.ConfigFile,
-		Opened: func(url string) { reading.Go(func() { announce(running, url, n.feed, log) }) },
+	err := web.Serve(ctx, handler, web.Listen{
+		Addresses: c.Web.ListenAddress, SystemdSocket: c.Web.SystemdSocket, ConfigFile: c.Web.ConfigFile, Grace: requestPatience,
+		Opened: func(url string) { all.Go("announcement", func() { announce(running, url, n.feed, log) }) },
 	}, log)
+	if err != nil {
+		log.Error("not serving", "err", err)
+		end(errNotServing)
+	}
 }
 
 // sources are tried one after the other; a snapshot.Feed has them.
@@ -113,10 +144,14 @@ func announce(ctx context.Context, url string, from sources, log *slog.Logger) {
 	log.Info("serving", "url", url, "sources", strings.Join(states, ", "))
 }
 
-// ended is the exit code by what ended the context.
+// ended is the exit code by what ended the context. A part that hangs does not change it: the exporter was told
+// to stop, and stops.
 func ended(ctx context.Context) int {
-	if errors.Is(context.Cause(ctx), source.ErrStale) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, source.ErrStale):
 		return exitStale
+	case errors.Is(cause, errNotServing):
+		return exitFailed
 	}
 	return 0
 }

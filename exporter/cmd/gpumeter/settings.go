@@ -64,10 +64,13 @@ func chooseMetrics(all []*metric.Desc, m config.Metrics) (func(*metric.Desc) boo
 }
 
 // openState opens the state directory. A path through a file is a wrong setting; other failures to make
-// the directory, such as a read-only file system, are failures of the machine.
-func openState(directory string) (state.Store, error) {
+// the directory, such as a read-only file system, are failures of the machine. A directory that does not
+// respond costs only what is kept in it.
+func openState(directory string, log *slog.Logger) (state.Store, error) {
 	kept, err := state.Open(directory)
 	switch {
+	case errors.Is(err, state.ErrHanging):
+		log.Error("starting without the state of earlier runs", "err", err)
 	case errors.Is(err, syscall.ENOTDIR):
 		return kept, config.Refuse("state.directory", err)
 	case err != nil:

@@ -1,15 +1,16 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
-	"os"
+	"sync"
 	"time"
 
 	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/safefile"
 	"github.com/gpumeter/gpumeter/exporter/source"
 	"github.com/gpumeter/gpumeter/exporter/source/sim"
 )
@@ -18,56 +19,56 @@ import (
 func simulate(c config.Node, node string, age time.Duration, tenants *sim.Tenants, log *slog.Logger) (source.Source, error) {
 	sc := sim.Config{Node: node, Tenants: tenants, Seed: c.SimulateSeed, Age: age, Hold: c.WorkloadHold}
 	if c.SimulateFaults != "" {
-		f := &faultFile{path: c.SimulateFaults, log: log}
+		f := &faultFile{file: safefile.File{Path: c.SimulateFaults, Limit: maxFaults}, log: log}
 		sc.Faults = f.read
 	}
 	s, err := sim.New(sc)
 	return s, config.Refuse("simulate", err)
 }
 
-// faultFile is a file with the names of the faults that hold.
+// maxFaults is the largest size of a file of faults, in bytes.
+const maxFaults = 4096
+
+// faultFile is a file with the names of the faults that are requested.
 type faultFile struct {
-	path string
+	file safefile.File
 	log  *slog.Logger
-	said string // what was logged of it last
+
+	mu     sync.Mutex
+	logged string // what was logged last
 }
 
-// read tells what it says now; one that is not there says nothing. It is called by one at a time.
+// read returns the faults that the file names now. A file that does not exist names none.
 func (f *faultFile) read() sim.Faults {
-	text, err := readFaults(f.path)
+	raw, err := f.file.Read(context.Background())
+	if errors.Is(err, fs.ErrNotExist) {
+		raw, err = nil, nil
+	}
+	text := string(raw)
 	faults, mistakes := sim.ParseFaults(text)
 	err = errors.Join(err, mistakes)
-	now := text
-	if err != nil {
-		now = err.Error()
-	}
-	if now != f.said {
-		f.said = now
-		if err != nil {
-			f.log.Warn("simulated faults", "file", f.path, "err", err)
-		} else {
-			f.log.Info("simulated faults", "file", f.path, "faults", text)
-		}
+	switch now := cmp.Or(errorText(err), text); {
+	case !f.isNew(now):
+	case err != nil:
+		f.log.Warn("simulated faults", "file", f.file.Path, "err", err)
+	default:
+		f.log.Info("simulated faults", "file", f.file.Path, "faults", text)
 	}
 	return faults
 }
 
-func readFaults(path string) (string, error) {
-	const most = 4096
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+// isNew reports whether a text is not the one that was logged last.
+func (f *faultFile) isNew(text string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	changed := text != f.logged
+	f.logged = text
+	return changed
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
 	}
-	if err != nil {
-		return "", fmt.Errorf("faults: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("faults: %w", err)
-	case len(text) > most:
-		return "", fmt.Errorf("faults: %s: more than %d bytes", path, most)
-	}
-	return string(text), nil
+	return err.Error()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpumeter/gpumeter/exporter/safefile"
 	"github.com/gpumeter/gpumeter/exporter/source/sim"
 )
 
@@ -19,7 +20,7 @@ func TestFaultFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	path, log := filepath.Join(t.TempDir(), "faults"), new(bytes.Buffer)
-	f := &faultFile{path: path, log: slog.New(slog.NewTextHandler(log, nil))}
+	f := &faultFile{file: safefile.File{Path: path, Limit: maxFaults}, log: slog.New(slog.NewTextHandler(log, nil))}
 	for _, c := range []struct {
 		text string // "-": no file
 		want sim.Faults
@@ -30,7 +31,7 @@ func TestFaultFile(t *testing.T) {
 		{"engine-slow\n", slow, ""},
 		{"engine-slow,engine-slo", slow, `no fault \"engine-slo\"; did you mean`},
 		{"engine-slow,engine-slo", slow, ""},
-		{strings.Repeat("engine-slow ", 1000), 0, "more than 4096 bytes"},
+		{strings.Repeat("engine-slow ", 1000), 0, "the limit is 4096 bytes"},
 		{"", 0, "level=INFO"},
 		{"engine-slow", slow, "level=INFO"},
 		{"-", 0, "level=INFO"},

@@ -23,12 +23,18 @@ import (
 type witnesses struct {
 	claims []func([]attribution.DeviceRef) []attribution.Claim
 	place  func(pid int64) (attribution.Workload, string, bool)
-	run    []func(context.Context) // what they do in the background
+	run    []provider // what they do in the background
 
 	examine []func() []doctor.Witness // how each is
 	target  func() self.Target        // the machine; nil: nobody knows anything of it
 	strays  func([]snapshot.Device) []doctor.Stray
 	tell    []func(*snapshot.Snapshot, *self.Attribution) // the same for our own series
+}
+
+// provider is a provider of owners that runs in the background.
+type provider struct {
+	names func() []string // those of its parts that have not ended
+	run   func(context.Context)
 }
 
 // newAttributor says whose work is on the devices.
@@ -65,7 +71,7 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	out.tell = append(out.tell, func(_ *snapshot.Snapshot, to *self.Attribution) { tellOfProcesses(processes, to) })
 	if c.SlurmJobMapping != "" {
 		numbers := newNumbering(c.SlurmGPUs)
-		out.run = append(out.run, mapping.Run)
+		out.run = append(out.run, provider{func() []string { return []string{"slurm"} }, mapping.Run})
 		out.examine = append(out.examine, func() []doctor.Witness { return []doctor.Witness{doctor.Slurm(mapping.State())} })
 		out.tell = append(out.tell, func(_ *snapshot.Snapshot, to *self.Attribution) { tellOfJobs(mapping, to) })
 		out.claims = append(out.claims, func(devices []attribution.DeviceRef) []attribution.Claim {
@@ -74,7 +80,7 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 			return claims
 		})
 	}
-	out.run = append(out.run, pods.Run)
+	out.run = append(out.run, provider{pods.Running, pods.Run})
 	out.target = func() self.Target { return targetOf(pods.Node()) }
 	out.examine = append(out.examine, func() []doctor.Witness {
 		if !pods.here() {

@@ -138,7 +138,7 @@ func (r *reader) Close() error {
 			r.hanging = true
 		}
 	}
-	r.past.xids.save()
+	r.past.xids.saveSoon()
 	if r.hanging {
 		return errHanging
 	}

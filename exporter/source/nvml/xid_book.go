@@ -22,6 +22,8 @@ const (
 	betweenSaves = 200 * time.Millisecond
 	// betweenTries is after how long a log is tried again that could not be read.
 	betweenTries = time.Minute
+	// diskPatience is how long opening and closing the driver wait for the state directory and the log.
+	diskPatience = 500 * time.Millisecond
 	// fact is the name under which the next run finds how far the log was read.
 	fact = "kernellog"
 )
@@ -39,9 +41,9 @@ type xidBook struct {
 
 	opened chan *kernellog.Log // from start to run; nil: the log could not be opened yet
 
-	reading atomic.Bool // the log
-	saving  sync.Mutex  // over one save at a time, and what follows
-	unsaved bool        // the last one failed
+	reading atomic.Bool   // the log
+	saving  chan struct{} // holds an entry while a save runs: one at a time
+	unsaved bool          // the last save failed; the running save alone touches it
 
 	mu        sync.Mutex       // over what follows; never held while something is read or written
 	of        map[string]*xids // by UUID
@@ -71,7 +73,7 @@ func newXIDBook(cfg Config) *xidBook {
 		cfg.now = time.Now
 	}
 	return &xidBook{
-		log: cfg.Logger, store: cfg.State, hold: cfg.Hold, now: cfg.now, dirty: make(chan struct{}, 1), opened: make(chan *kernellog.Log, 1),
+		log: cfg.Logger, store: cfg.State, hold: cfg.Hold, now: cfg.now, dirty: make(chan struct{}, 1), saving: make(chan struct{}, 1), opened: make(chan *kernellog.Log, 1),
 		from: kernellog.Config{Path: cfg.KernelLog, Proc: cfg.Proc, History: cfg.State.Keeps()},
 		of:   map[string]*xids{}, at: map[string]*xids{},
 	}
@@ -177,8 +179,12 @@ func (b *xidBook) start() {
 	if again {
 		return
 	}
-	b.load()
-	b.opened <- b.open()
+	if !ends(diskPatience, func() {
+		b.load()
+		b.opened <- b.open()
+	}) {
+		b.log.Warn("the driver is opened before the kernel's log: the state directory or the log does not respond", "for", diskPatience)
+	}
 }
 
 // run reads the log from start until the context ends, also while the devices are released.
@@ -287,16 +293,15 @@ func (b *xidBook) keepSaving(ctx context.Context) {
 	}
 }
 
-// save keeps how far the log was read, and what of the rest was counted already.
+// saveSoon saves, and waits for a disk that hangs no longer than diskPatience.
+func (b *xidBook) saveSoon() { ends(diskPatience, b.save) }
+
+// save keeps how far the log was read, and what of the rest was counted already. No lock is held while it
+// writes.
 func (b *xidBook) save() {
-	b.saving.Lock()
-	defer b.saving.Unlock()
-	b.mu.Lock()
-	k := kept{Cursor: b.cursor}
-	for pci, x := range b.at {
-		k.Told = append(k.Told, x.unheard(pci)...)
-	}
-	b.mu.Unlock()
+	b.saving <- struct{}{}
+	defer func() { <-b.saving }()
+	k := b.keep()
 	if k.Cursor.Boot == "" {
 		return // no log was read, so there is no place in it
 	}
@@ -305,6 +310,17 @@ func (b *xidBook) save() {
 		b.log.Warn("how far the kernel's log was read is not kept", "err", err)
 	}
 	b.unsaved = err != nil
+}
+
+// keep copies what is saved.
+func (b *xidBook) keep() kept {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := kept{Cursor: b.cursor}
+	for pci, x := range b.at {
+		k.Told = append(k.Told, x.unheard(pci)...)
+	}
+	return k
 }
 
 // unheard is what the driver told of lately, and the log has not.

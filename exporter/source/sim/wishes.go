@@ -27,9 +27,10 @@ func (w *wishes) look(tick int64) asks {
 	if w.now == nil {
 		return w.all
 	}
+	now := w.now() // reads a file
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now, since := w.now(), time.Duration(w.tick+1)*time.Second
+	since := time.Duration(w.tick+1) * time.Second
 	w.tick = max(w.tick, tick)
 	var ended []int
 	for _, i := range w.live {
