@@ -69,7 +69,7 @@ func (n *node) serve(ctx context.Context, c config.Serve, told <-chan os.Signal,
 		})
 	}
 
-	scrapes := prom.NewHandler(n.feed, expose.NewFamilies(n.on), prom.NewProcess(processPeriod), slog.NewLogLogger(log.Handler(), slog.LevelWarn))
+	scrapes := prom.NewHandler(n.feed, expose.NewFamilies(n.on), prom.NewProcess(processPeriod))
 	handler := web.NewHandler(web.Config{
 		Feed: n.feed, Metrics: scrapes, Attribution: doctor.Handler(n.report), Version: build().Version,
 		Lifecycle: c.Web.EnableLifecycle, Debug: c.Web.EnableDebug,
