@@ -62,15 +62,20 @@ type Visitor interface {
 }
 
 // Walk visits all series of a snapshot. It allocates nothing.
-func (f *Families) Walk(s *snapshot.Snapshot, v Visitor) {
-	w := walker{v: v}
+func (f *Families) Walk(s *snapshot.Snapshot, v Visitor) { f.WalkSome(s, nil, v) }
+
+// WalkSome visits the series of those metrics Descs[i] for which wanted[i] is true; nil wants all.
+// It allocates nothing.
+func (f *Families) WalkSome(s *snapshot.Snapshot, wanted []bool, v Visitor) {
+	w := walker{v: v, wanted: wanted}
 	var d *snapshot.Device
 	visit := func(r telemetry.Reading) { w.ofDevice(d, r) }
 	for i, desc := range f.Descs[:f.devices] {
-		w.begin(desc)
-		for j := range s.Devices {
-			d = &s.Devices[j]
-			f.device.Each(i, &d.Read, visit)
+		if w.begin(desc) {
+			for j := range s.Devices {
+				d = &s.Devices[j]
+				f.device.Each(i, &d.Read, visit)
+			}
 		}
 		w.index++
 	}
@@ -88,10 +93,11 @@ func things[T any](w *walker, families []telemetry.Family[T], all []telemetry.Pa
 	var thing *metric.Labels
 	visit := func(r telemetry.Reading) { w.ofThing(thing, r) }
 	for i := range families {
-		w.begin(families[i].Desc)
-		for j := range all {
-			thing = all[j].Labels
-			families[i].Each(&all[j].Read, visit)
+		if w.begin(families[i].Desc) {
+			for j := range all {
+				thing = all[j].Labels
+				families[i].Each(&all[j].Read, visit)
+			}
 		}
 		w.index++
 	}
@@ -101,8 +107,7 @@ func things[T any](w *walker, families []telemetry.Family[T], all []telemetry.Pa
 func single[T any](w *walker, families []telemetry.Family[T], one *T) {
 	visit := func(r telemetry.Reading) { w.ofThing(nil, r) }
 	for i := range families {
-		w.begin(families[i].Desc)
-		if one != nil {
+		if w.begin(families[i].Desc) && one != nil {
 			families[i].Each(one, visit)
 		}
 		w.index++
@@ -111,15 +116,21 @@ func single[T any](w *walker, families []telemetry.Family[T], one *T) {
 
 // walker tells the visitor of a family when its first series is met.
 type walker struct {
-	v     Visitor
-	index int
-	begun bool
-	owned bool // the family is of gauges, which bear the owner's labels; infos have many of their own, which stay when the owner goes
+	v      Visitor
+	wanted []bool // by index; nil: all
+	index  int
+	begun  bool
+	owned  bool // the family is of gauges, which bear the owner's labels; infos have many of their own, which stay when the owner goes
 }
 
-func (w *walker) begin(d *metric.Desc) {
+// begin prepares the walk of a metric and reports whether the metric is wanted.
+func (w *walker) begin(d *metric.Desc) bool {
+	if w.wanted != nil && !w.wanted[w.index] {
+		return false
+	}
 	w.begun = false
 	w.owned = (d.Kind == metric.KindGauge || d.Kind == metric.KindUpDownCounter) && !strings.HasSuffix(d.Name, ".info")
+	return true
 }
 
 // ofDevice visits a reading of a device or of its part, if it has a value. Gauges carry the owner's labels:

@@ -1,6 +1,10 @@
 package metric
 
-import "strings"
+import (
+	"encoding/binary"
+	"strings"
+	"sync/atomic"
+)
 
 // Label is a name and its value.
 type Label struct{ Name, Value string }
@@ -10,6 +14,7 @@ type Label struct{ Name, Value string }
 type Labels struct {
 	pairs []Label
 	text  string
+	wire  atomic.Pointer[string] // made by the first call of Wire
 }
 
 // NewLabels keeps the labels in the order given and drops those with an empty value, which
@@ -55,6 +60,39 @@ func (l *Labels) Text() string {
 		return ""
 	}
 	return l.text
+}
+
+// Wire returns the labels as protobuf encodes them in a Metric of io.prometheus.client: field 1,
+// repeated, of LabelPair. The first call renders it, since few scrapes ask for protobuf. It is safe
+// for concurrent use.
+func (l *Labels) Wire() string {
+	if l == nil {
+		return ""
+	}
+	if w := l.wire.Load(); w != nil {
+		return *w
+	}
+	var b []byte
+	for _, p := range l.pairs {
+		size := fieldSize(p.Name) + fieldSize(p.Value)
+		b = binary.AppendUvarint(append(b, 1<<3|2), uint64(size))
+		b = appendField(b, 1, p.Name)
+		b = appendField(b, 2, p.Value)
+	}
+	w := string(b)
+	l.wire.Store(&w)
+	return w
+}
+
+// fieldSize returns the size of a protobuf field of type string with a number below 16.
+func fieldSize(s string) int {
+	var b [binary.MaxVarintLen64]byte
+	return 1 + binary.PutUvarint(b[:], uint64(len(s))) + len(s)
+}
+
+// appendField appends a protobuf field of type string with a number below 16.
+func appendField(b []byte, number byte, s string) []byte {
+	return append(binary.AppendUvarint(append(b, number<<3|2), uint64(len(s))), s...)
 }
 
 // Get returns the value of a label, empty when it is absent.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
@@ -116,13 +117,14 @@ func (e Endpoint) httpClient() (*http.Client, string, error) {
 	return client, cfg.Host, nil
 }
 
-// limited reads no more of an answer than is sensible. A watch has no end, and no limit.
+// limited reads no more of an answer than is sensible, and follows no redirect. A watch has no end, and no
+// limit. It is below what adds the token.
 type limited struct {
 	next http.RoundTripper
 	most int64
 }
 
-// lost is a connection that ended or hangs. It says so in words of our own and has nothing behind it:
+// lost is a connection that ended or hangs, or a redirect. It says so in words of our own and has nothing behind it:
 // what client-go knows for such a failure, it takes for the peaceful end of a watch, and for a reason to ask
 // ten times again, once a second.
 type lost struct {
@@ -142,10 +144,24 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	case utilnet.IsProbableEOF(err):
 		return nil, &lost{Unavailable, "the server ended the connection"}
 	}
+	if err == nil && answer.StatusCode/100 == 3 && answer.Header.Get("Location") != "" {
+		answer.Body.Close() //nolint:errcheck // it is not read
+		return nil, &lost{Broken, redirected(r.URL, answer)}
+	}
 	if err == nil && answer.Body != nil && !r.URL.Query().Has("watch") {
 		answer.Body = &limitedBody{answer.Body, l.most}
 	}
 	return answer, err
+}
+
+// redirected describes a redirect. None is followed: HTTP clients would send the token to the other server,
+// also in the clear.
+func redirected(from *url.URL, answer *http.Response) string {
+	to := "an invalid URL"
+	if u, err := answer.Location(); err == nil {
+		to = fmt.Sprintf("%.100q", u.Scheme+"://"+u.Host)
+	}
+	return fmt.Sprintf("the server %s redirects (%d) to %s; redirects are not followed, so that the token stays with the server", from.Host, answer.StatusCode, to)
 }
 
 type limitedBody struct {

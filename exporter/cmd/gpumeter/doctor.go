@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -164,34 +162,6 @@ func (n *node) machine(ctx context.Context) *diagnosis.Machine {
 	m := n.looker.Look(ctx)
 	return &m
 }
-
-// mostReport bounds what is read of another exporter's report, bytes.
-const mostReport = 64 << 20
-
-// consult fetches the report of a running exporter.
-func consult(ctx context.Context, url string) (r doctor.Report, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/debug/attribution?format=json", nil)
-	if err != nil {
-		return r, fmt.Errorf("--url: %w", err)
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return r, fmt.Errorf("--url: %w", err)
-	}
-	defer answer.Body.Close() //nolint:errcheck // it was only read
-	if answer.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(answer.Body, 512))
-		return r, fmt.Errorf("--url: %s returned %s: %s", url, answer.Status, strings.TrimSpace(string(said)))
-	}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, mostReport)).Decode(&r); err != nil {
-		return r, fmt.Errorf("--url: %s: %w: %w", url, errNoReport, err)
-	}
-	return r, nil
-}
-
-var errNoReport = errors.New("the response is not a report of gpumeter")
 
 // named is the vendor's key of a device, or of a partition of one.
 type named struct {

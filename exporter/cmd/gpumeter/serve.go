@@ -96,7 +96,7 @@ func (n *node) serve(ctx context.Context, end func(error), c config.Serve, all *
 		})
 	}
 
-	scrapes := prom.NewHandler(n.feed, expose.NewFamilies(n.on), prom.NewProcess(processPeriod), slog.NewLogLogger(log.Handler(), slog.LevelWarn))
+	scrapes := prom.NewHandler(n.feed, expose.NewFamilies(n.on), prom.NewProcess(processPeriod))
 	handler := web.NewHandler(web.Config{
 		Feed: n.feed, Metrics: scrapes, Attribution: doctor.Handler(n.report), Version: build().Version,
 		Lifecycle: c.Web.EnableLifecycle, Debug: c.Web.EnableDebug,

@@ -49,13 +49,13 @@ type way struct {
 // waysToServe are ours and what one would write with client_golang. The page of each holds the same series.
 func waysToServe(s *snapshot.Snapshot) []way {
 	families := expose.NewFamilies(ofDevices)
-	ours := NewHandler(fixed{s}, families, nil, nil)
+	ours := NewHandler(fixed{s}, families, nil)
 	body := new(bytes.Buffer)
 	NewEncoder(families, Text).Encode(body, s) //nolint:errcheck // a bytes.Buffer never fails
 	finished := body.Bytes()
 	return []way{
 		{"gpumeter", ours, ""},
-		{"warm-gatherer", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { ours.gather(w, r, s) }), ""},
+		{"warm-gatherer", reference(families, s, nil), ""},
 		{"const-metric", registered(constMetrics(families, s)), ""},
 		{"gauge-vec", registered(newGaugeVecs(families, s)), ""},
 		{"memcpy", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { copyPage(w, finished) }), "text"},
@@ -66,7 +66,7 @@ func waysToServe(s *snapshot.Snapshot) []way {
 func BenchmarkEncode(b *testing.B) {
 	for _, size := range sizes {
 		s, series := sized(size)
-		for name, format := range map[string]Format{"text": Text, "openmetrics": OpenMetrics} {
+		for name, format := range map[string]Format{"text": Text, "openmetrics": OpenMetrics, "protobuf": Protobuf} {
 			b.Run(fmt.Sprintf("%s/%d", name, size), func(b *testing.B) {
 				e := NewEncoder(expose.NewFamilies(ofDevices), format)
 				b.ReportAllocs()

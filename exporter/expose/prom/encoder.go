@@ -10,76 +10,103 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 )
 
-// Format is a text format of Prometheus.
-type Format int
-
-// The two formats that are streamed.
-const (
-	Text        Format = iota // text/plain; version=0.0.4
-	OpenMetrics               // application/openmetrics-text; version=1.0.0
-)
-
 // bufferSize is how much of a page is held before it is written on: enough that a write costs
 // nothing beside the copying, whatever the size of the page.
 const bufferSize = 64 << 10
 
-// Encoder streams snapshots in one format. It is not safe for concurrent use; Handler keeps a pool.
-type Encoder struct {
-	families *expose.Families
-	format   Format
-	headers  []string // HELP, TYPE and UNIT of each family
-	names    []string // what each sample's line begins with
-
-	w   io.Writer
-	err error
-	buf []byte
-	at  int // the family being written
+// encoder streams snapshots in one format. It is not safe for concurrent use.
+type encoder interface {
+	// encode writes the series of a snapshot whose metrics are wanted (nil: all), without an end mark.
+	encode(w io.Writer, s *snapshot.Snapshot, wanted []bool) error
 }
+
+// newEncoder returns an encoder for the format of a layout.
+func newEncoder(l *layout) encoder {
+	if l.format == Protobuf {
+		return &protobufEncoder{layout: l, page: newBuffer(), sizes: make([]int, len(l.families.Descs))}
+	}
+	return &textEncoder{layout: l, page: newBuffer()}
+}
+
+// Encoder writes snapshots in one format. It is not safe for concurrent use.
+type Encoder struct{ encoder encoder }
 
 // NewEncoder returns an encoder of those families.
 func NewEncoder(families *expose.Families, format Format) *Encoder {
-	e := &Encoder{families: families, format: format, buf: make([]byte, 0, bufferSize+4096)}
-	for _, d := range families.Descs {
-		e.headers = append(e.headers, header(d, format))
-		e.names = append(e.names, d.Prom)
-	}
-	return e
+	return &Encoder{newEncoder(newLayout(families, format))}
 }
 
-// Encode writes the page of a snapshot, without the end mark of OpenMetrics. It allocates nothing.
+// Encode writes the page of a snapshot, without the end mark of OpenMetrics and without the series of
+// the process. It allocates nothing.
 func (e *Encoder) Encode(w io.Writer, s *snapshot.Snapshot) error {
-	e.w, e.err, e.buf = w, nil, e.buf[:0]
-	e.families.Walk(s, e)
-	e.flush()
-	e.w = nil
-	return e.err
+	return e.encoder.encode(w, s, nil)
+}
+
+// buffer collects a page and writes it on in pieces.
+type buffer struct {
+	w   io.Writer
+	err error // of the first write that failed
+	buf []byte
+}
+
+func newBuffer() buffer { return buffer{buf: make([]byte, 0, bufferSize+4096)} }
+
+// start begins a page.
+func (p *buffer) start(w io.Writer) { p.w, p.err, p.buf = w, nil, p.buf[:0] }
+
+// end writes what is left, and returns the error of the page.
+func (p *buffer) end() error {
+	p.flush()
+	p.w = nil
+	return p.err
+}
+
+// flush writes the buffer. After an error it only empties it.
+func (p *buffer) flush() {
+	if p.err == nil && len(p.buf) > 0 {
+		_, p.err = p.w.Write(p.buf)
+	}
+	p.buf = p.buf[:0]
+}
+
+// textEncoder streams the text formats.
+type textEncoder struct {
+	*layout
+	page buffer
+	at   int // index of the family being written
+}
+
+func (e *textEncoder) encode(w io.Writer, s *snapshot.Snapshot, wanted []bool) error {
+	e.page.start(w)
+	e.families.WalkSome(s, wanted, e)
+	return e.page.end()
 }
 
 // Family writes a family's header.
-func (e *Encoder) Family(i int) {
+func (e *textEncoder) Family(i int) {
 	e.at = i
-	e.buf = append(e.buf, e.headers[i]...)
+	e.page.buf = append(e.page.buf, e.heads[i]...)
 }
 
 // Value writes one line.
-func (e *Encoder) Value(at expose.Labels, n float64) {
-	b := append(e.buf, e.names[e.at]...)
+func (e *textEncoder) Value(at expose.Labels, n float64) {
+	b := append(e.page.buf, e.families.Descs[e.at].Prom...)
 	b = appendLabels(b, at)
 	b = append(b, ' ')
 	b = e.appendNumber(b, n)
-	e.buf = append(b, '\n')
-	if len(e.buf) >= bufferSize {
-		e.flush()
+	e.page.buf = append(b, '\n')
+	if len(e.page.buf) >= bufferSize {
+		e.page.flush()
 	}
 }
 
 // Histogram writes one line per bucket, the sum and the count.
-func (e *Encoder) Histogram(at expose.Labels, h *metric.Histogram) {
+func (e *textEncoder) Histogram(at expose.Labels, h *metric.Histogram) {
 	var total uint64
-	name := e.names[e.at]
+	name := e.families.Descs[e.at].Prom
 	for i, n := range h.Counts {
 		total += n
-		b := append(e.buf, name...)
+		b := append(e.page.buf, name...)
 		b = append(b, "_bucket{"...)
 		for _, labels := range [...]*metric.Labels{at.Thing, at.Part, at.Row} {
 			if labels != nil {
@@ -94,28 +121,21 @@ func (e *Encoder) Histogram(at expose.Labels, h *metric.Histogram) {
 		}
 		b = append(b, `"} `...)
 		b = strconv.AppendUint(b, total, 10)
-		e.buf = append(b, '\n')
+		e.page.buf = append(b, '\n')
 	}
 	e.sample("_sum", at, h.Sum)
-	b := append(append(e.buf, name...), "_count"...)
+	b := append(append(e.page.buf, name...), "_count"...)
 	b = append(appendLabels(b, at), ' ')
-	e.buf = append(strconv.AppendUint(b, total, 10), '\n')
-	if len(e.buf) >= bufferSize {
-		e.flush()
+	e.page.buf = append(strconv.AppendUint(b, total, 10), '\n')
+	if len(e.page.buf) >= bufferSize {
+		e.page.flush()
 	}
 }
 
-func (e *Encoder) sample(suffix string, at expose.Labels, n float64) {
-	b := append(append(e.buf, e.names[e.at]...), suffix...)
+func (e *textEncoder) sample(suffix string, at expose.Labels, n float64) {
+	b := append(append(e.page.buf, e.families.Descs[e.at].Prom...), suffix...)
 	b = append(appendLabels(b, at), ' ')
-	e.buf = append(e.appendNumber(b, n), '\n')
-}
-
-func (e *Encoder) flush() {
-	if e.err == nil && len(e.buf) > 0 {
-		_, e.err = e.w.Write(e.buf)
-	}
-	e.buf = e.buf[:0]
+	e.page.buf = append(e.appendNumber(b, n), '\n')
 }
 
 func appendLabels(b []byte, at expose.Labels) []byte {
@@ -134,7 +154,7 @@ func appendLabels(b []byte, at expose.Labels) []byte {
 
 // appendNumber writes a number as client_golang's encoders do: the shortest form that reads back
 // the same; OpenMetrics marks whole numbers as floats.
-func (e *Encoder) appendNumber(b []byte, n float64) []byte {
+func (e *textEncoder) appendNumber(b []byte, n float64) []byte {
 	const plain = 1e6 // from here on the shortest form has an exponent
 	start := len(b)
 	switch {

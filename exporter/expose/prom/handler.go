@@ -2,16 +2,15 @@ package prom
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/gpumeter/gpumeter/exporter/expose"
@@ -26,64 +25,103 @@ type Feed interface {
 // Handler answers scrapes.
 type Handler struct {
 	feed     Feed
-	families *expose.Families
+	index    map[string]int // of Descs, by Prometheus name
 	process  *Process
-	accepted []expfmt.Format
-	pages    [2]sync.Pool // of *page, by Format
-	gathers  sync.Pool    // of *gathering
-	log      promhttp.Logger
+	pages    [formats]sync.Pool // of *page; what is idle is freed by the garbage collector
+	families *expose.Families
 }
 
 // NewHandler returns a handler that serves those families of the feed's snapshots, and the
 // process' own series when process is not nil.
-func NewHandler(feed Feed, families *expose.Families, process *Process, log promhttp.Logger) *Handler {
-	h := &Handler{feed: feed, families: families, process: process, accepted: expfmt.DefaultOpenMetricsAcceptedFormats(), log: log}
-	for f := range h.pages {
-		h.pages[f].New = func() any { return newPage(families, Format(f)) }
+func NewHandler(feed Feed, families *expose.Families, process *Process) *Handler {
+	h := &Handler{feed: feed, families: families, process: process, index: map[string]int{}}
+	for i, d := range families.Descs {
+		h.index[d.Prom] = i
 	}
-	h.gathers.New = func() any { return newGathering(families) }
+	for f := range h.pages {
+		l := newLayout(families, Format(f))
+		h.pages[f].New = func() any { return newPage(l) }
+	}
 	return h
 }
 
-// ServeHTTP answers with what is known by the scraper's deadline, always with status 200.
+// accepted are the formats offered. Protobuf in text form, which only people read, is not.
+func accepted() []expfmt.Format {
+	return []expfmt.Format{expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtProtoDelim, expfmt.FmtText}
+}
+
+// ServeHTTP answers with what is known by the scraper's deadline, with status 200. A query that cannot be
+// read is refused with 400: the names of name[] in it are not known.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	only, err := h.choose(r.URL.RawQuery)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	ctx, cancel := deadline(r)
 	defer cancel()
 	s := h.feed.Snapshot(ctx)
-	chosen := expfmt.NegotiateAccept(r.Header, h.accepted...)
-	format, streamed := formatOf(chosen)
-	if !streamed || r.URL.RawQuery != "" && r.URL.Query().Has("name[]") {
-		h.gather(w, r, s)
-		return
-	}
+	chosen := expfmt.NegotiateAccept(r.Header, accepted()...)
+	format := formatOf(chosen)
 	header := w.Header()
 	header.Set("Content-Type", string(chosen))
 	header.Set("Vary", "Accept, Accept-Encoding")
 	p := h.pages[format].Get().(*page)
 	defer h.pages[format].Put(p)
 	out, finish := p.compress(w, encoding(strings.Join(r.Header.Values("Accept-Encoding"), ",")))
-	if p.write(out, s, h.process) == nil { // else the scraper has gone: nothing is left to say to it
+	if p.write(out, s, h.process, only) == nil { // else the scraper has gone: nothing is left to say to it
 		finish()
 	}
 }
 
-// gather serves what the streamed path does not: protobuf, and a choice of names.
-func (h *Handler) gather(w http.ResponseWriter, r *http.Request, s *snapshot.Snapshot) {
-	g := h.gathers.Get().(*gathering)
-	defer h.gathers.Put(g)
-	promhttp.HandlerForTransactional(transaction{g, s, h.process}, promhttp.HandlerOpts{
-		EnableOpenMetrics: true, ErrorHandling: promhttp.ContinueOnError, ErrorLog: h.log,
-	}).ServeHTTP(w, r)
+// choice is which metrics a request names; nil: all.
+type choice struct {
+	names  map[string]bool
+	wanted []bool // by index in Descs
 }
 
-func formatOf(f expfmt.Format) (Format, bool) {
-	switch f.FormatType() {
-	case expfmt.TypeTextPlain:
-		return Text, true
-	case expfmt.TypeOpenMetrics:
-		return OpenMetrics, true
+// choose reads the parameters name[] of a query.
+func (h *Handler) choose(query string) (*choice, error) {
+	if query == "" {
+		return nil, nil
 	}
-	return 0, false
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, fmt.Errorf("malformed query: %w", err)
+	}
+	names, ok := values["name[]"]
+	if !ok {
+		return nil, nil
+	}
+	c := &choice{names: map[string]bool{}, wanted: make([]bool, len(h.families.Descs))}
+	for _, name := range names {
+		c.names[name] = true
+		if i, ok := h.index[name]; ok {
+			c.wanted[i] = true
+		}
+	}
+	return c, nil
+}
+
+// has reports whether the family of that name is wanted.
+func (c *choice) has(name string) bool { return c == nil || c.names[name] }
+
+// indices returns which of Descs are wanted; nil: all.
+func (c *choice) indices() []bool {
+	if c == nil {
+		return nil
+	}
+	return c.wanted
+}
+
+func formatOf(f expfmt.Format) Format {
+	switch f.FormatType() {
+	case expfmt.TypeProtoDelim:
+		return Protobuf
+	case expfmt.TypeOpenMetrics:
+		return OpenMetrics
+	}
+	return Text
 }
 
 // deadline is a little before the scraper gives up, as it says in its header.
@@ -96,45 +134,13 @@ func deadline(r *http.Request) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(r.Context(), timeout-min(timeout/10, 250*time.Millisecond))
 }
 
-// page is what writing one page needs, kept between scrapes.
-type page struct {
-	encoder *Encoder
-	format  Format
-	gzip    *gzip.Writer
-	zstd    *zstd.Encoder
-}
-
-func newPage(families *expose.Families, format Format) *page {
-	gz, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // fails on an unknown level only
-	return &page{encoder: NewEncoder(families, format), format: format, gzip: gz}
-}
-
-// compress returns the writer for an encoding, and what to call after the last byte.
-func (p *page) compress(w http.ResponseWriter, encoding string) (io.Writer, func()) {
-	switch encoding {
-	case "gzip":
-		w.Header().Set("Content-Encoding", "gzip")
-		p.gzip.Reset(w)
-		return p.gzip, func() { p.gzip.Close() } //nolint:errcheck // the scraper has gone
-	case "zstd":
-		w.Header().Set("Content-Encoding", "zstd")
-		if p.zstd == nil { // few scrapers ask for it
-			p.zstd, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), // fails on bad options only
-				zstd.WithWindowSize(512<<10), zstd.WithLowerEncoderMem(true), zstd.WithEncoderConcurrency(1))
-		}
-		p.zstd.Reset(w)
-		return p.zstd, func() { p.zstd.Close() } //nolint:errcheck // the scraper has gone
-	}
-	return w, func() {}
-}
-
 // write writes a whole page.
-func (p *page) write(w io.Writer, s *snapshot.Snapshot, process *Process) error {
-	if err := p.encoder.Encode(w, s); err != nil {
+func (p *page) write(w io.Writer, s *snapshot.Snapshot, process *Process, only *choice) error {
+	if err := p.encoder.encode(w, s, only.indices()); err != nil {
 		return err
 	}
 	if process != nil {
-		if _, err := w.Write(process.text(p.format)); err != nil {
+		if err := process.write(w, p.format, only); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,3 @@
-// Package prom serves snapshots to Prometheus: the text formats streamed, all others through a
-// warm Gatherer and client_golang.
 package prom
 
 import (

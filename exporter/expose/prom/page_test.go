@@ -3,10 +3,8 @@ package prom
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"log"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -57,15 +55,20 @@ func node(n int) *snapshot.Snapshot {
 }
 
 func fill[T any](families []telemetry.Family[T], read *T) {
+	h := metric.NewHistogram([]float64{0.1, 2.5, 99.5})
+	for _, n := range []float64{0.05, 0.1, 3, 1000} {
+		h.Observe(n)
+	}
+	fillWith(families, read, h)
+}
+
+// fillWith gives families by key one key, and those of histograms h.
+func fillWith[T any](families []telemetry.Family[T], read *T, h *metric.Histogram) {
 	for _, f := range families {
 		if f.Keyed != nil {
 			*f.Keyed(read) = []metric.Keyed{{Labels: metric.NewLabels(metric.Label{Name: "key", Value: f.Desc.Name})}}
 		}
 		if f.Histograms != nil {
-			h := metric.NewHistogram([]float64{0.1, 2.5, 99.5})
-			for _, n := range []float64{0.05, 0.1, 3, 1000} {
-				h.Observe(n)
-			}
 			*f.Histograms(read) = []telemetry.KeyedHistogram{{Labels: metric.NewLabels(metric.Label{Name: "key", Value: "h"}), Histogram: h}}
 		}
 	}
@@ -132,7 +135,7 @@ type fixed struct{ s *snapshot.Snapshot }
 func (f fixed) Snapshot(context.Context) *snapshot.Snapshot { return f.s }
 
 func handler(s *snapshot.Snapshot) *Handler {
-	return NewHandler(fixed{s}, expose.NewFamilies(everything), NewProcess(time.Hour), log.New(io.Discard, "", 0))
+	return NewHandler(fixed{s}, expose.NewFamilies(everything), NewProcess(time.Hour))
 }
 
 const (
@@ -155,38 +158,57 @@ func get(t testing.TB, h http.Handler, url string, headers ...string) *httptest.
 	return w
 }
 
-// The streamed pages hold line for line what client_golang writes of the same snapshot.
-func TestBothPathsEqual(t *testing.T) {
+// The streamed text pages hold line for line what client_golang writes of the same snapshot.
+func TestPage_TextEqualsClientGolang(t *testing.T) {
+	s := oddNode()
+	h := handler(s)
+	other := reference(h.families, s, h.process)
+	for _, query := range append([]string{""}, choices(t, h)...) {
+		for _, accept := range []string{acceptText, acceptOpenMetrics} {
+			streamed := get(t, h, "/metrics"+query, "Accept", accept)
+			gathered := get(t, other, "/metrics"+query, "Accept", accept)
+			if a, b := streamed.Header().Get("Content-Type"), gathered.Header().Get("Content-Type"); a != b {
+				t.Errorf("%s: content types %q and %q", accept, a, b)
+			}
+			// client_golang knows no info, which OpenMetrics wants this one to be.
+			page := strings.NewReplacer("# HELP target ", "# HELP target_info ", "# TYPE target info\n", "# TYPE target_info gauge\n").Replace(streamed.Body.String())
+			a, b := sorted(page), sorted(gathered.Body.String())
+			if query == "" && len(a) < 200 {
+				t.Fatalf("%s: only %d lines", accept, len(a))
+			}
+			for i := range max(len(a), len(b)) {
+				if i >= len(a) || i >= len(b) || a[i] != b[i] {
+					t.Fatalf("%s %.40s: sorted line %d differs:\nstreamed %q\ngathered %q", accept, query, i, at(a, i), at(b, i))
+				}
+			}
+		}
+	}
+}
+
+// oddNode returns a node whose first device has numbers that are hard to write.
+func oddNode() *snapshot.Snapshot {
 	s := node(3)
 	odd := []float64{0, math.Copysign(0, -1), 1, -1, 999999, 1e6, 1e21, 1e-5, 0.1, math.Inf(1), math.Inf(-1), math.NaN(), 123456.5, math.MaxFloat64, 5e-324, 1 << 53}
 	i := 0
 	each(telemetry.DeviceFamilies, &s.Devices[0].Read, func(v *metric.Value) { v.Set(odd[i%len(odd)]); i++ })
-	h := handler(s)
+	return s
+}
+
+// choices are queries for all metrics by name, for a few, and for one that does not exist.
+func choices(t *testing.T, h *Handler) []string {
+	t.Helper()
 	all := "?"
 	for _, d := range telemetry.Descs() {
 		all += "name[]=" + d.Prom + "&"
 	}
-	for _, f := range h.process.gather() {
-		all += "name[]=" + f.GetName() + "&"
+	process := h.process.render(Text).name
+	if len(process) < 10 {
+		t.Fatalf("the process has only %d families", len(process))
 	}
-	for _, accept := range []string{acceptText, acceptOpenMetrics} {
-		streamed := get(t, h, "/metrics", "Accept", accept)
-		gathered := get(t, h, "/metrics"+all, "Accept", accept)
-		if a, b := streamed.Header().Get("Content-Type"), gathered.Header().Get("Content-Type"); a != b {
-			t.Errorf("%s: content types %q and %q", accept, a, b)
-		}
-		// client_golang knows no info, which OpenMetrics wants this one to be.
-		page := strings.NewReplacer("# HELP target ", "# HELP target_info ", "# TYPE target info\n", "# TYPE target_info gauge\n").Replace(streamed.Body.String())
-		a, b := sorted(page), sorted(gathered.Body.String())
-		if len(a) < 200 {
-			t.Fatalf("%s: %d lines only", accept, len(a))
-		}
-		for i := range max(len(a), len(b)) {
-			if i >= len(a) || i >= len(b) || a[i] != b[i] {
-				t.Fatalf("%s: sorted line %d differs:\nstreamed %q\ngathered %q", accept, i, at(a, i), at(b, i))
-			}
-		}
+	for _, name := range process {
+		all += "name[]=" + name + "&"
 	}
+	return []string{all, "?name[]=go_goroutines&name[]=gpu_up&name[]=target_info&name[]=process_max_fds", "?name[]=nothing", "?name[]="}
 }
 
 func sorted(page string) []string {
@@ -211,29 +233,6 @@ func TestTargetInfo(t *testing.T) {
 	} {
 		if page := get(t, h, "/metrics", "Accept", accept).Body.String(); strings.Count(page, want) != 1 {
 			t.Errorf("%s: want %q once", accept, want)
-		}
-	}
-}
-
-// Protobuf holds the same families as text.
-func TestProtobuf(t *testing.T) {
-	h := handler(node(2))
-	page := get(t, h, "/metrics", "Accept", acceptProto)
-	decoder := expfmt.NewDecoder(page.Body, expfmt.NewFormat(expfmt.TypeProtoDelim))
-	got := map[string]int{}
-	for {
-		var m dto.MetricFamily
-		if err := decoder.Decode(&m); err != nil {
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			t.Fatal(err)
-		}
-		got[m.GetName()] = len(m.Metric)
-	}
-	for name, f := range parse(t, get(t, h, "/metrics", "Accept", acceptText).Body.Bytes()) {
-		if got[name] != len(f.Metric) {
-			t.Errorf("%s: %d series in protobuf, %d in text", name, got[name], len(f.Metric))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package prom
 
 import (
 	"bytes"
+	"io"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+	"google.golang.org/protobuf/encoding/protodelim"
 )
 
 // Process holds the go_* and process_* series. Gathering them costs more than streaming a node,
@@ -20,7 +22,14 @@ type Process struct {
 	mu       sync.Mutex
 	taken    time.Time
 	families []*dto.MetricFamily
-	texts    [2][]byte // by Format
+	pages    [formats]*rendered // by Format; nil: not rendered in this period
+}
+
+// rendered are the families of a Process in one format. It never changes.
+type rendered struct {
+	text []byte
+	ends []int // by family: where its text ends
+	name []string
 }
 
 // NewProcess returns the series of this process, gathered at most once a period.
@@ -34,33 +43,56 @@ func NewProcess(period time.Duration) *Process {
 func (p *Process) refresh() {
 	if now := time.Now(); p.families == nil || now.Sub(p.taken) >= p.period {
 		p.families, _ = p.gatherer.Gather()
-		p.taken, p.texts = now, [2][]byte{}
+		p.taken, p.pages = now, [formats]*rendered{}
 	}
 }
 
-// text returns the series in a text format, without an end mark.
-func (p *Process) text(f Format) []byte {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refresh()
-	if p.texts[f] == nil {
-		var b bytes.Buffer
-		for _, family := range p.families {
-			write := expfmt.MetricFamilyToText
-			if f == OpenMetrics {
-				write = openMetrics
+// write writes the wanted series in a format, without an end mark.
+func (p *Process) write(w io.Writer, f Format, only *choice) error {
+	r := p.render(f)
+	if only == nil {
+		_, err := w.Write(r.text)
+		return err
+	}
+	start := 0
+	for i, end := range r.ends {
+		if only.has(r.name[i]) {
+			if _, err := w.Write(r.text[start:end]); err != nil {
+				return err
 			}
-			write(&b, family) //nolint:errcheck // a bytes.Buffer never fails
 		}
-		p.texts[f] = b.Bytes()
+		start = end
 	}
-	return p.texts[f]
+	return nil
 }
 
-// gather returns the same as families, which are not changed any more.
-func (p *Process) gather() []*dto.MetricFamily {
+// render returns the series in a format.
+func (p *Process) render(f Format) *rendered {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refresh()
-	return p.families
+	if p.pages[f] == nil {
+		r := new(rendered)
+		b := new(bytes.Buffer)
+		for _, family := range p.families {
+			write(b, family, f) //nolint:errcheck // a bytes.Buffer never fails
+			r.ends, r.name = append(r.ends, b.Len()), append(r.name, family.GetName())
+		}
+		r.text = b.Bytes()
+		p.pages[f] = r
+	}
+	return p.pages[f]
+}
+
+// write writes a family in a format.
+func write(w io.Writer, family *dto.MetricFamily, f Format) (err error) {
+	switch f {
+	case OpenMetrics:
+		_, err = expfmt.MetricFamilyToOpenMetrics(w, family)
+	case Protobuf:
+		_, err = protodelim.MarshalTo(w, family)
+	default:
+		_, err = expfmt.MetricFamilyToText(w, family)
+	}
+	return err
 }

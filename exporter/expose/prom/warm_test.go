@@ -11,9 +11,6 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/gpumeter/gpumeter/exporter/expose"
-	"github.com/gpumeter/gpumeter/exporter/metric"
 )
 
 // leaving is a scraper that goes away at its first byte.
@@ -58,19 +55,6 @@ func TestWithoutHost(t *testing.T) {
 	}
 }
 
-// Label sets come and go with the work on the node; the Gatherer does not keep them all.
-func TestGathererForgets(t *testing.T) {
-	s := node(1)
-	g := newGathering(expose.NewFamilies(func(d *metric.Desc) bool { return d.Name == "gpu.up" }))
-	for range 2 * maxPairs {
-		s.Devices[0].Owned = metric.NewLabels(metric.Label{Name: "k8s_pod_name", Value: "p"})
-		g.take(s)
-	}
-	if n := len(g.pairs); n > maxPairs+1 {
-		t.Errorf("%d label sets are kept", n)
-	}
-}
-
 // counted gives one series that tells how often it was gathered.
 type counted struct{ n float64 }
 
@@ -87,8 +71,8 @@ func TestProcessIsGatheredOnceAPeriod(t *testing.T) {
 		p := &Process{gatherer: new(counted), period: time.Minute}
 		for _, want := range []string{"gathered 1", "gathered 2"} {
 			for range 3 {
-				text, open, families := string(p.text(Text)), string(p.text(OpenMetrics)), p.gather()
-				if !strings.Contains(text, want+"\n") || !strings.Contains(open, want+".0\n") || len(families) != 1 {
+				text, open := string(p.render(Text).text), string(p.render(OpenMetrics).text)
+				if !strings.Contains(text, want+"\n") || !strings.Contains(open, want+".0\n") || len(p.render(Protobuf).ends) != 1 {
 					t.Errorf("%s and %s, want %s", text, open, want)
 				}
 				time.Sleep(15 * time.Second)

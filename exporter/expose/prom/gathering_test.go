@@ -1,10 +1,10 @@
 package prom
 
 import (
-	"io"
+	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gpumeter/gpumeter/exporter/expose"
@@ -12,8 +12,9 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 )
 
-// gathering is a snapshot in client_golang's data model. It is kept warm: a scrape writes new
-// values into the messages of the last one, and label pairs are made once per label set.
+// gathering is a snapshot in client_golang's data model, the reference of the streamed pages. It is
+// kept warm: a scrape writes new values into the messages of the last one, and label pairs are made
+// once per label set.
 type gathering struct {
 	families *expose.Families
 	made     []*dto.MetricFamily // by family index
@@ -32,9 +33,6 @@ type box struct {
 	histogram dto.Histogram
 	number    float64
 }
-
-// maxPairs bounds the label sets kept; above it they are made anew.
-const maxPairs = 1 << 15
 
 func newGathering(families *expose.Families) *gathering {
 	g := &gathering{families: families, boxes: make([][]*box, len(families.Descs)), pairs: map[*metric.Labels][]*dto.LabelPair{}}
@@ -60,9 +58,6 @@ func typeOf(k metric.Kind) dto.MetricType {
 
 // take fills the messages from a snapshot.
 func (g *gathering) take(s *snapshot.Snapshot) []*dto.MetricFamily {
-	if len(g.pairs) > maxPairs {
-		clear(g.pairs)
-	}
 	g.out = g.out[:0]
 	g.families.Walk(s, g)
 	return g.out
@@ -134,23 +129,26 @@ func (g *gathering) Histogram(at expose.Labels, h *metric.Histogram) {
 	b.metric.Histogram = &b.histogram
 }
 
-// transaction gathers one snapshot for one request; the handler has the gathering for its own until then.
-type transaction struct {
+// Gather implements prometheus.TransactionalGatherer.
+func (g gathered) Gather() ([]*dto.MetricFamily, func(), error) {
+	families := g.gathering.take(g.snapshot)
+	if g.process != nil {
+		g.process.mu.Lock()
+		g.process.refresh()
+		families = append(families, g.process.families...)
+		g.process.mu.Unlock()
+	}
+	return families, func() {}, nil
+}
+
+// gathered is a snapshot as a gatherer.
+type gathered struct {
 	gathering *gathering
 	snapshot  *snapshot.Snapshot
 	process   *Process
 }
 
-// Gather implements prometheus.TransactionalGatherer.
-func (t transaction) Gather() ([]*dto.MetricFamily, func(), error) {
-	families := t.gathering.take(t.snapshot)
-	if t.process != nil {
-		families = append(families, t.process.gather()...)
-	}
-	return families, func() {}, nil
-}
-
-// openMetrics writes a family as expfmt.MetricFamilyToText does, in the other format.
-func openMetrics(w io.Writer, m *dto.MetricFamily) (int, error) {
-	return expfmt.MetricFamilyToOpenMetrics(w, m)
+// reference serves a snapshot through client_golang. It is not safe for concurrent use.
+func reference(families *expose.Families, s *snapshot.Snapshot, process *Process) http.Handler {
+	return promhttp.HandlerForTransactional(gathered{newGathering(families), s, process}, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
