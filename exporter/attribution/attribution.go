@@ -78,14 +78,14 @@ func own(at Thing, claims []Claim, uses []Use) Owner {
 	for i := range claims {
 		o.hold(&claims[i])
 	}
-	o.house(uses, true)
+	o.house()
+	o.employ(uses)
 	if len(o.Holders) == 0 {
 		for i := range uses {
 			if u := &uses[i]; u.Thing == at && u.Workload.Type != telemetry.WorkloadTypeUnattributed {
 				o.hold(&Claim{Thing: at, Workload: u.Workload, Share: 1, How: u.How})
 			}
 		}
-		o.house(uses, false)
 		for i := range o.Holders { // nothing was allocated, so nobody's share is known
 			o.Holders[i].Share = 1 / float64(len(o.Holders))
 		}

@@ -1,8 +1,6 @@
 package attribution
 
 import (
-	"slices"
-
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
@@ -21,58 +19,25 @@ func (c Claim) inside(pod Claim) Claim {
 	return c
 }
 
-// house puts jobs into the pods they run in: a pod with Slurm's daemon in it holds a thing for its jobs,
-// not beside them. Where a job runs is what its processes say, or else the one pod that was given the
-// thing. What the pod's other processes do is then done for the job, if it is the only one in there.
-func (o *Owner) house(uses []Use, given bool) {
-	var here []Use // by jobs
-	for _, u := range uses {
-		if u.Thing == o.Thing && u.Type == telemetry.WorkloadTypeSlurm {
-			here = append(here, u)
-		}
-	}
-	if here == nil && !slices.ContainsFunc(o.Holders, func(c Claim) bool { return c.Type == telemetry.WorkloadTypeSlurm }) {
+// house puts jobs into the pod they run in: a pod with Slurm's daemon in it holds a thing for its jobs, not
+// beside them. It takes what tenants cannot write: the kubelet gave the thing to exactly one pod, and the
+// prolog gave it to the jobs. Where several pods hold the thing, the jobs hold it beside them. The names of
+// the control groups in a pod say nothing here: who may write them may use any job's.
+func (o *Owner) house() {
+	pods, others := o.split(telemetry.WorkloadTypeKubernetes)
+	if len(pods) != 1 {
 		return
 	}
-	pods, others := o.split(telemetry.WorkloadTypeKubernetes)
-	tenants := make([]int, len(pods)) // jobs in each
+	jobs := 0
 	for i := range others {
-		job := &others[i]
-		if job.Type != telemetry.WorkloadTypeSlurm {
-			continue
-		}
-		at := -1
-		if said := slices.IndexFunc(here, func(u Use) bool { return u.Job == job.Job && u.Pod != "" }); said >= 0 {
-			job.Workload = job.Workload.Inside(here[said].Workload)
-			at = slices.IndexFunc(pods, func(p Claim) bool { return p.Namespace == job.Namespace && p.Pod == job.Pod })
-		} else if given && len(pods) == 1 {
-			at = 0
-		}
-		if at >= 0 {
-			*job = job.inside(pods[at])
-			tenants[at]++
+		if others[i].Type == telemetry.WorkloadTypeSlurm {
+			others[i] = others[i].inside(pods[0])
+			jobs++
 		}
 	}
-	for i, pod := range pods {
-		if tenants[i] > 0 {
-			continue
-		}
-		var found []Claim // jobs of which only the processes tell
-		for _, u := range here {
-			if u.Namespace == pod.Namespace && u.Pod == pod.Pod && !slices.ContainsFunc(found, func(c Claim) bool { return c.Job == u.Job }) {
-				found = append(found, Claim{Thing: o.Thing, Workload: u.Workload, How: u.How})
-			}
-		}
-		for _, job := range found {
-			job.Share = 1 / float64(len(found))
-			others = append(others, job.inside(pod))
-		}
-		if len(found) == 0 {
-			others = append(others, pod)
-		}
+	if jobs > 0 {
+		o.Holders = others
 	}
-	o.Holders = others
-	o.employ(uses)
 }
 
 // split takes the holders of one sort apart from the others.
@@ -87,21 +52,33 @@ func (o *Owner) split(sort telemetry.WorkloadType) (of, others []Claim) {
 	return of, others
 }
 
-// employ has the processes of a pod in which one job holds the thing work for the job.
+// employ has the processes of a pod work for the jobs that hold the thing in it: for the only one, or else for
+// the one that their control group names. Processes of a pod that name any other job work for the pod.
 func (o *Owner) employ(uses []Use) {
 	for i := range uses {
 		u := &uses[i]
-		if u.Thing != o.Thing || u.Type != telemetry.WorkloadTypeKubernetes {
+		if u.Thing != o.Thing || u.Pod == "" {
 			continue
 		}
-		var of []Claim
-		for _, h := range o.Holders {
-			if h.Namespace == u.Namespace && h.Pod == u.Pod {
-				of = append(of, h)
+		named := u.Job
+		u.Workload = u.pod()
+		var jobs []*Claim
+		for k := range o.Holders {
+			if h := &o.Holders[k]; h.Job != "" && h.Namespace == u.Namespace && h.Pod == u.Pod {
+				jobs = append(jobs, h)
 			}
 		}
-		if len(of) == 1 && of[0].Type == telemetry.WorkloadTypeSlurm {
-			u.Workload = of[0].Workload
+		for _, h := range jobs {
+			if len(jobs) == 1 || h.Job == named {
+				u.Workload = h.Workload
+			}
 		}
+	}
+}
+
+// pod is the pod that the workload is or runs in.
+func (w Workload) pod() Workload {
+	return Workload{
+		Type: telemetry.WorkloadTypeKubernetes, Namespace: w.Namespace, Pod: w.Pod, Container: w.Container, Kind: w.Kind, Name: w.Name,
 	}
 }

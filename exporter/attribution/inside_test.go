@@ -49,13 +49,14 @@ func TestJobInPod(t *testing.T) {
 		"the job in the one pod":                  {[]Claim{inPod("a", 1), ofJob("7", 1)}, nil, "7@a=1"},
 		"two jobs share the pod's GPU":            {[]Claim{inPod("a", 1), ofJob("7", .5), ofJob("8", .5)}, nil, "7@a=0.5 8@a=0.5"},
 		"a job in a share of the GPU":             {[]Claim{inPod("a", .25), ofJob("7", 1)}, nil, "7@a=0.25"},
-		"which pod, say the job's processes":      {[]Claim{inPod("a", .5), inPod("b", .5), ofJob("7", 1)}, []Use{by("7", "b")}, "@a=0.5 7@b=0.5"},
-		"nobody says which pod":                   {[]Claim{inPod("a", .5), inPod("b", .5), ofJob("7", 1)}, nil, "@a=0.5 @b=0.5 7@=1"},
-		"only its processes tell of the job":      {[]Claim{inPod("a", 1)}, []Use{by("7", "a"), by("7", "a")}, "7@a=1"},
-		"only its processes tell of two":          {[]Claim{inPod("a", 1)}, []Use{by("7", "a"), by("8", "a")}, "7@a=0.5 8@a=0.5"},
+		"two pods, and one names the job":         {[]Claim{inPod("a", .5), inPod("b", .5), ofJob("7", 1)}, []Use{by("7", "b")}, "@a=0.5 @b=0.5 7@=1"},
+		"two pods":                                {[]Claim{inPod("a", .5), inPod("b", .5), ofJob("7", 1)}, nil, "@a=0.5 @b=0.5 7@=1"},
+		"only the pod names the job":              {[]Claim{inPod("a", 1)}, []Use{by("7", "a"), by("7", "a")}, "@a=1"},
+		"another pod names the job":               {[]Claim{inPod("a", 1), ofJob("7", 1)}, []Use{by("7", "b")}, "7@a=1"},
+		"a pod names another job":                 {[]Claim{inPod("a", 1), ofJob("7", 1)}, []Use{by("8", "a")}, "7@a=1"},
 		"a job of another pod is no part of this": {[]Claim{inPod("a", 1)}, []Use{by("7", "b")}, "@a=1"},
-		"the pod was given nothing":               {[]Claim{ofJob("7", 1)}, []Use{by("7", "a")}, "7@a=1"},
-		"nobody was given anything":               {nil, []Use{by("7", "a"), by("", "a"), by("8", "")}, "8@=0.5 7@a=0.5"},
+		"the pod was given nothing":               {[]Claim{ofJob("7", 1)}, []Use{by("7", "a")}, "7@=1"},
+		"nobody was given anything":               {nil, []Use{by("7", "a"), by("", "a"), by("8", "")}, "@a=0.5 8@=0.5"},
 		"another thing's processes":               {[]Claim{inPod("a", 1)}, []Use{{Thing: Thing{Device: "GPU-1"}, Workload: by("7", "a").Workload}}, "@a=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,4 +124,16 @@ func TestProcessesOfAJobInAPod(t *testing.T) {
 	n.want("memory", both.Holding.MemoryUsage, 3<<30)
 	n.want("busy", both.Accounting.BusyTime, 10)
 	n.want("nobody's", n.of(`"unattributed"`).Holding.MemoryUsage, 0)
+}
+
+// Of two jobs in one pod a process works for the one its control group names, if that one holds the device
+// in this pod, and else for the pod.
+func TestOwner_EmploysByJob(t *testing.T) {
+	uses := []Use{by("7", "a"), by("8", "a"), by("9", "a"), by("", "a"), by("7", "b"), by("7", "")}
+	own(gpu0, []Claim{inPod("a", 1), ofJob("7", .5), ofJob("8", .5)}, uses)
+	for i, want := range []string{"7@a", "8@a", "@a", "@a", "@b", "7@"} {
+		if got := uses[i].Job + "@" + uses[i].Pod; got != want {
+			t.Errorf("use %d is of %s, want %s", i, got, want)
+		}
+	}
 }

@@ -218,7 +218,9 @@ func (a *Attributor) stakes(d *snapshot.Device, claims map[Thing][]Claim, uses [
 			out[i].weight /= held
 		}
 	}
-	return append(out, stake{own(whole, claims[whole], nil), max(1-held, 0)})
+	rest := own(whole, claims[whole], nil)
+	rest.employ(uses)
+	return append(out, stake{rest, max(1-held, 0)})
 }
 
 // together is who holds a device that is used in parts: exclusively who alone holds all of them.

@@ -266,6 +266,7 @@ func TestSlurm(t *testing.T) {
 		"not looked at yet":  {slurm.State{Path: "/jobs"}, Witness{State: "waiting"}},
 		"in order":           {slurm.State{Path: "/jobs", Looked: looked, Jobs: 1}, Witness{State: "ok", Knows: "1 GPU allocated to a job"}},
 		"a file is broken":   {slurm.State{Path: "/jobs", Looked: looked, Err: "/jobs/0:1: x"}, Witness{State: "broken", Knows: "0 GPUs allocated to jobs", Err: "/jobs/0:1: x", Advice: "Slurm's job mapping cannot be read in full: find out what writes to /jobs."}},
+		"others may write":   {slurm.State{Path: "/jobs", Looked: looked, Jobs: 2, Shared: "owned by UID 1002"}, Witness{State: "ok", Knows: "2 GPUs allocated to jobs", Err: "/jobs is owned by UID 1002", Advice: "Users other than root can write Slurm's job mapping, so only root's files are read: chown root /jobs && chmod 0755 /jobs"}},
 		"no driver lists it": {slurm.State{Path: "/jobs", Looked: looked, Jobs: 2, Absent: []string{"7", "8.1"}}, Witness{State: "ok", Knows: "2 GPUs allocated to jobs", Err: "unknown GPU indexes: 7 8.1", Advice: "Slurm allocates GPUs that are not read here: map its indexes to devices or MIG instances with --slurm.gpu."}},
 	} {
 		c.want.Name, c.want.Tells, c.want.Read = "slurm", "GPUs of Slurm jobs", c.is.Looked

@@ -19,6 +19,10 @@ func Slurm(s slurm.State) Witness {
 		w.State, w.Err = string(kubernetes.Broken), s.Err
 		w.Advice = "Slurm's job mapping cannot be read in full: find out what writes to " + s.Path + "."
 	}
+	if s.Shared != "" {
+		w.Err = strings.TrimPrefix(fmt.Sprintf("%s; %s is %s", w.Err, s.Path, s.Shared), "; ")
+		w.Advice = "Users other than root can write Slurm's job mapping, so only root's files are read: chown root " + s.Path + " && chmod 0755 " + s.Path
+	}
 	w.Knows = plural(s.Jobs, "GPU allocated to a job", "GPUs allocated to jobs")
 	if len(s.Absent) > 0 {
 		w.Err = strings.TrimPrefix(fmt.Sprintf("%s; unknown GPU indexes: %s", w.Err, strings.Join(s.Absent, " ")), "; ")

@@ -13,6 +13,9 @@ const (
 	s    = "kubepods-burstable-pod7d2f0a4c_9b1e_4a1c_8d55_0c2c0a6f3b11.slice"
 )
 
+// inNode are the homes of an exporter in a node that is a container.
+var inNode = []string{"/docker/" + node + "/", "/system.slice/docker-" + node + ".scope/"}
+
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Place{
 		// Kubernetes, version 2, systemd
@@ -45,7 +48,7 @@ func TestParse(t *testing.T) {
 		"0::/system.slice/docker-" + cid + ".scope":                                                      {Container: cid, Runtime: "docker"},
 		"12:memory:/docker/" + cid:                                                                       {Container: cid, Runtime: "docker"},
 		"0::/machine.slice/libpod-" + cid + ".scope/container":                                           {Container: cid, Runtime: "podman"},
-		"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + cid + ".scope/container": {Container: cid, Runtime: "podman", User: "1000"},
+		"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + cid + ".scope/container": {Unit: "podman/3f1c5b6d7e8f", User: "1000"},
 		"0::/machine.slice/libpod-conmon-" + cid + ".scope":                                              {Runtime: "podman", Helper: true},
 		"8:devices:/libpod_parent/libpod-" + cid:                                                         {Container: cid, Runtime: "podman"},
 		"0::/system.slice/nerdctl-" + cid + ".scope":                                                     {Container: cid, Runtime: "containerd"},
@@ -67,23 +70,24 @@ func TestParse(t *testing.T) {
 		"9:devices:/slurm/uid_1001/job_30214/step_0/task_3\n5:memory:/slurm/uid_1001/job_30214":                                {Job: "30214", Step: "0", User: "1001"},
 		"9:devices:/slurm_node12/uid_1001/job_30214/step_batch":                                                                {Job: "30214", Step: "batch", User: "1001"},
 		"0::/system.slice/slurmstepd.scope/job_30214/step_0/user/task_0/libpod-payload":                                        {Job: "30214", Step: "0"},
-		"0::/kubepods.slice/" + s + "/cri-containerd-" + cid + ".scope/slurm/uid_7/job_5/step_batch":                           {Pod: uid, Container: cid, Runtime: "containerd", Job: "5", Step: "batch", User: "7"},
+		"0::/kubepods.slice/" + s + "/cri-containerd-" + cid + ".scope/slurm/uid_7/job_5/step_batch":                           {Pod: uid, Container: cid, Runtime: "containerd", Job: "5", Step: "batch"},
 		"0::/kubepods.slice/" + s + "/cri-containerd-" + cid + ".scope/system.slice/slurmstepd.scope/job_5/step_0/user/task_0": {Pod: uid, Container: cid, Runtime: "containerd", Job: "5", Step: "0"},
 		"0::/system.slice/docker-" + node + ".scope/system.slice/slurmstepd.scope/job_5/step_0/user/task_0":                    {Job: "5", Step: "0"},
 		"9:freezer:/slurm_vm/uid_65534/job_4 (deleted)\n2:cpuset:/":                                                            {Job: "4", User: "65534"},
 		"0::/system.slice/slurmstepd.scope/job_x/step_0/user/task_0":                                                           {Step: "0"},
+		"0::/system.slice/slurmstepd.scope/job_5/step_0/user/task_0/slurm":                                                     {Job: "5", Step: "0"},
 		"0::/system.slice/slurmstepd.scope/job_12345678901/step_0":                                                             {Step: "0"},
 		// what users make below their own slices, and jobs below their groups
 		"0::/user.slice/user-1000.slice/user@1000.service/slurm/job_99/step_0":                                                                          {User: "1000"},
 		"0::/user.slice/user-1000.slice/user@1000.service/slurmstepd.scope/job_99/step_0":                                                               {User: "1000"},
-		"0::/user.slice/user-1000.slice/user@1000.service/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope": {Container: cid, Runtime: "containerd", User: "1000"},
+		"0::/user.slice/user-1000.slice/user@1000.service/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + cid + ".scope": {Unit: "containerd/3f1c5b6d7e8f", User: "1000"},
 		"0::/system.slice/slurmstepd.scope/job_30214/step_0/user/task_0/job_99/step_7":                                                                  {Job: "30214", Step: "0"},
 		"0::/system.slice/slurm_exporter.service":                                                                                                       {Unit: "slurm_exporter.service"},
 		// what means nothing
 		"": {}, "nonsense": {}, "0:": {}, "::": {}, "0::/podium/podcast": {}, "0::/pod" + strings.Repeat("g", 36): {},
 		"0::/" + strings.Repeat("a", 65): {}, "0::/system.slice/slurmstepd.scope/sILOU000000000/step_0": {Step: "0"},
 	} {
-		if got := Parse(text); got != want {
+		if got := Parse(text, inNode); got != want {
 			t.Errorf("%q\ngot  %+v\nwant %+v", text, got, want)
 		}
 	}
@@ -102,7 +106,7 @@ func TestSamples(t *testing.T) {
 		}
 		n++
 		cgroup, said, _ := strings.Cut(strings.TrimSpace(line), " => ")
-		got := Parse(strings.ReplaceAll(cgroup, " | ", "\n"))
+		got := Parse(strings.ReplaceAll(cgroup, " | ", "\n"), inNode)
 		said, _, _ = strings.Cut(said, " (")
 		sort, said, _ := strings.Cut(said, " ")
 		if sort != "k8s" && got.Pod != "" || !strings.HasPrefix(sort, "slurm") && got.Job+got.SLUID != "" {
@@ -112,7 +116,7 @@ func TestSamples(t *testing.T) {
 			key, want, _ := strings.Cut(word, "=")
 			want, _, _ = strings.Cut(want, "(")
 			of := map[string]string{
-				"rt": got.Runtime, "cid": got.Container, "job": got.Job, "sluid": got.SLUID, "step": got.Step,
+				"rt": got.Runtime, "cid": got.Container, "job": got.Job, "sluid": got.SLUID, "step": got.Step, "unit": got.Unit,
 				"user": got.User, "uid_user": got.User, "uid": got.Pod,
 			}
 			if sort == "slurm" {
@@ -137,7 +141,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("9:devices:/slurm/uid_1001/job_30214/step_0/task_3")
 	f.Add("0::/user.slice/user-1000.slice/session-4.scope (deleted)")
 	f.Fuzz(func(t *testing.T, text string) {
-		p := Parse(text)
+		p := Parse(text, nil)
 		if p.Container != "" && len(p.Container) != 64 || p.Pod != "" && len(p.Pod) != 36 && len(p.Pod) != 32 {
 			t.Errorf("%+v", p)
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -13,11 +15,14 @@ type Locator struct {
 	Proc string // where it is mounted
 	Now  func() time.Time
 
-	mu      sync.Mutex
-	known   map[int64]*Process
-	reading map[int64]*reading[string] // the jobs of environments being read
-	counts  map[string]uint64
-	names   names
+	readlink func(string) (string, error) // of a test
+
+	mu     sync.Mutex
+	known  map[int64]*Process
+	counts map[string]uint64
+	names  names
+	own    sync.Once
+	around []string // the containers that this process runs in
 
 	locating map[int64]*reading[Process] // that have not answered yet
 }
@@ -30,9 +35,8 @@ type Process struct {
 	// host's /etc/passwd has none or may not be read. It is empty for root's own processes, and for those
 	// in a unit of the system.
 	Login string
-	// ToldJob is the job's number where the control group has only a SLUID. It comes from the environment,
-	// which is the user's to change: who knows the number otherwise should not ask this.
-	ToldJob string
+	// MPS reports whether the process is MPS' server or control daemon, which work for their clients.
+	MPS bool
 
 	start  uint64 // when it began, in ticks since the machine started: a PID is used again
 	looked time.Time
@@ -65,9 +69,6 @@ var reasons = [...]struct {
 	word string
 }{{ErrHidden, "hidden"}, {ErrGone, "gone"}, {ErrDenied, "denied"}, {ErrHanging, "hanging"}, {ErrMalformed, "malformed"}}
 
-// environ is the word of Counts for an environment that could not be read, so that a job has no number.
-const environ = "environ"
-
 // Locate returns what is known of a process of the host. Its errors are those above.
 func (l *Locator) Locate(pid int64) (Process, error) {
 	p, err := l.within(pid)
@@ -80,13 +81,12 @@ func (l *Locator) Locate(pid int64) (Process, error) {
 	return p, err
 }
 
-// Counts are how often a process could not be placed, by reason: gone, hidden, denied, hanging, malformed; and
-// environ, where a job's number could not be read from its environment. A process that ends between the
-// driver's telling of it and the look is gone, and no fault.
+// Counts returns how often a process could not be located, by reason: gone, hidden, denied, hanging or
+// malformed. A process that ends after the driver listed it is gone, and no fault.
 func (l *Locator) Counts() map[string]uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := map[string]uint64{environ: 0}
+	out := map[string]uint64{}
 	for _, r := range reasons {
 		out[r.word] = 0
 	}
@@ -168,13 +168,11 @@ func (l *Locator) look(pid int64, start uint64, command string, now time.Time) (
 		if err != nil {
 			return nil, err
 		}
-		p := &Process{Place: Parse(string(text)), Command: command, start: start, looked: now}
-		switch {
-		case p.Job == "" && p.SLUID != "":
-			p.ToldJob = l.toldJob(pid)
-		case !p.outranksUnit() && (p.Unit == "" || p.User != ""):
+		p := &Process{Place: Parse(string(text), l.homes()), Command: command, start: start, looked: now}
+		if !p.outranksUnit() && (p.Unit == "" || p.User != "") {
 			p.Login = l.login(pid, p.User, now)
 		}
+		p.MPS = l.isMPS(pid, p)
 		began, called, err := l.stat(pid)
 		if err != nil {
 			return nil, err
@@ -185,6 +183,16 @@ func (l *Locator) look(pid int64, start uint64, command string, now time.Time) (
 		start, command = began, called
 	}
 	return nil, gone(pid)
+}
+
+// homes returns the containers that this process runs in. It reads them once.
+func (l *Locator) homes() []string {
+	l.own.Do(func() {
+		if text, err := os.ReadFile(filepath.Join(l.Proc, "self/cgroup")); err == nil {
+			l.around = Homes(string(text))
+		}
+	})
+	return l.around
 }
 
 func (l *Locator) now() time.Time {

@@ -93,7 +93,7 @@ func TestLocate(t *testing.T) {
 	if _, err := l.Locate(8); !errors.Is(err, ErrHidden) {
 		t.Errorf("one of a /proc that shows no others: %v", err)
 	}
-	counted(t, l, map[string]uint64{"gone": 1, "hidden": 1, "malformed": 4, "denied": 0, "hanging": 0, "environ": 0})
+	counted(t, l, map[string]uint64{"gone": 1, "hidden": 1, "malformed": 4, "denied": 0, "hanging": 0})
 }
 
 func counted(t *testing.T, l *Locator, want map[string]uint64) {
@@ -141,43 +141,6 @@ func TestReusedWhileLocated(t *testing.T) {
 	}
 }
 
-// The environment tells a job's number where the control group has only a SLUID, and not otherwise.
-func TestToldJob(t *testing.T) {
-	const sluid = "0::/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0/user/task_0\n"
-	long := "LONG=" + strings.Repeat("x", 200_000) + "\x00"
-	for name, c := range map[string]struct{ cgroup, environ, want string }{
-		"told":                {sluid, "A=1\x00SLURM_JOB_ID=30214\x00B=2\x00", "30214"},
-		"last":                {sluid, "A=1\x00SLURM_JOB_ID=30214", "30214"},
-		"behind a long one":   {sluid, "A=1\x00" + long + long + "SLURM_JOB_ID=30214\x00", "30214"},
-		"inside another":      {sluid, "A=SLURM_JOB_ID=1\x00XSLURM_JOB_ID=2\x00SLURM_JOB_ID=30214\x00", "30214"},
-		"twice":               {sluid, "SLURM_JOB_ID=30214\x00SLURM_JOB_ID=2\x00", "30214"},
-		"hostile":             {sluid, "SLURM_JOB_ID=1\"} 1\n\x00SLURM_JOB_ID=2\x00", ""},
-		"endless":             {sluid, "SLURM_JOB_ID=" + strings.Repeat("7", 1<<20), ""},
-		"beyond what is read": {sluid, strings.Repeat("A=1\x00", maxEnviron/4) + "SLURM_JOB_ID=30214\x00", ""},
-		"not told":            {sluid, "A=1\x00", ""},
-		"none":                {sluid, "", ""},
-		"a number of its own": {"0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n", "SLURM_JOB_ID=30214\x00", ""},
-		"no job at all":       {"0::/system.slice/ollama.service\n", "SLURM_JOB_ID=30214\x00", ""},
-	} {
-		p := tree{t, t.TempDir()}
-		p.put(1, 0, "init", "")
-		p.put(7, 100, "python3", c.cgroup)
-		p.add("7/environ", c.environ)
-		l := &Locator{Proc: p.dir}
-		if got, err := l.Locate(7); err != nil || got.ToldJob != c.want {
-			t.Errorf("%s: %+v, %v; want job %q", name, got, err, c.want)
-		}
-	}
-	p := tree{t, t.TempDir()}
-	p.put(1, 0, "init", "")
-	p.put(7, 100, "python3", sluid)
-	l := &Locator{Proc: p.dir}
-	if got, err := l.Locate(7); err != nil || got.ToldJob != "" || got.SLUID != "s5K1KKYAYG5D00" {
-		t.Errorf("without an environment: %+v, %v", got, err)
-	}
-	counted(t, l, map[string]uint64{"gone": 0, "hidden": 0, "malformed": 0, "denied": 0, "hanging": 0, "environ": 1})
-}
-
 // Outside units, pods, jobs and containers the user is told, by name where the host knows one.
 func TestLogin(t *testing.T) {
 	const session, bare = "0::/user.slice/user-1000.slice/session-4.scope\n", "0::/\n"
@@ -192,7 +155,7 @@ func TestLogin(t *testing.T) {
 		"status is cut":                 {bare, "Name:\tx\nUid:\t10", ""},
 		"a unit of the user":            {"0::/user.slice/user-1000.slice/user@1000.service/app.slice/lab.service\n", status("1000"), "ada"},
 		"a unit of the system":          {"0::/system.slice/ollama.service\n", status("1000"), ""},
-		"a container of the user":       {"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + cid + ".scope\n", status("1000"), ""},
+		"a container of the user":       {"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + cid + ".scope\n", status("1000"), "ada"},
 		"a name that disturbs":          {bare, status("1002"), "e?ve"},
 		"a command that looks like one": {bare, "Name:\tUid:\t1000 1 1 1\nUid:\t1001\t0\t0\t0\n", "bob"},
 	} {

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -15,11 +14,7 @@ import (
 	"unicode"
 )
 
-// Limits of what is read.
-const (
-	maxRead    = 64 << 10 // far above what the files of a process hold
-	maxEnviron = 4 << 20  // above what the kernel lets a process begin with by default
-)
+const maxRead = 64 << 10 // bytes, far above what the files of a process hold
 
 // stat reads when a process began, and its command.
 func (l *Locator) stat(pid int64) (start uint64, command string, err error) {
@@ -51,63 +46,6 @@ func parseStat(text []byte) (start uint64, command string, err error) {
 	return start, printable(string(text[from+1 : to])), nil
 }
 
-// environTimeout is far above what reading an environment takes. A process that hangs in a driver can
-// hold the lock of its memory, and who reads that waits for it, which a scrape must not.
-const environTimeout = 200 * time.Millisecond
-
-// toldJob is the number of the job in the environment a process began with, empty when there is none.
-func (l *Locator) toldJob(pid int64) (job string) {
-	l.mu.Lock()
-	r := l.reading[pid]
-	if r == nil { // while one waits, no other is begun
-		r = begin(func() (string, error) {
-			job, err := l.readToldJob(pid)
-			l.mu.Lock()
-			delete(l.reading, pid)
-			l.mu.Unlock()
-			return job, err
-		})
-		if l.reading == nil {
-			l.reading = map[int64]*reading[string]{}
-		}
-		l.reading[pid] = r
-	}
-	l.mu.Unlock()
-	job, err := r.within(environTimeout)
-	if err != nil {
-		l.count(environ)
-	}
-	return job
-}
-
-// readToldJob reads the environment. The first of several numbers counts, as for the process itself.
-func (l *Locator) readToldJob(pid int64) (string, error) {
-	f, err := l.open(pid, "environ")
-	if err != nil {
-		return "", err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	words := bufio.NewReaderSize(io.LimitReader(f, maxEnviron), 4096)
-	for {
-		word, err := words.ReadSlice(0)
-		if number, ok := bytes.CutPrefix(word, []byte("SLURM_JOB_ID=")); ok {
-			if s := string(bytes.TrimSuffix(number, []byte{0})); isNumber(s) {
-				return s, nil
-			}
-			return "", nil
-		}
-		for errors.Is(err, bufio.ErrBufferFull) { // a long one, which is not it
-			_, err = words.ReadSlice(0)
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return "", nil
-		case err != nil:
-			return "", err
-		}
-	}
-}
-
 // login is the user in whose slice a process is, else whose it is: sudo in a session is the work of who
 // sits there. Root's own are nobody's.
 func (l *Locator) login(pid int64, user string, now time.Time) string {
@@ -133,13 +71,18 @@ func (l *Locator) uid(pid int64) string {
 }
 
 func parseUID(status string) string {
-	_, rest, _ := strings.Cut("\n"+status, "\nUid:")
-	line, _, _ := strings.Cut(rest, "\n")
-	fields := strings.Fields(line) // real, effective, saved, of the file system
+	fields := uids(status)
 	if len(fields) != 4 || !isNumber(fields[0]) {
 		return ""
 	}
 	return fields[0]
+}
+
+// uids returns the real, effective, saved and file system's user IDs of a process.
+func uids(status string) []string {
+	_, rest, _ := strings.Cut("\n"+status, "\nUid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.Fields(line)
 }
 
 // printable has a ? for what would disturb a terminal.

@@ -38,19 +38,6 @@ func FuzzProc(f *testing.F) {
 	})
 }
 
-// Whatever stands in an environment, a job's number is a number.
-func FuzzToldJob(f *testing.F) {
-	f.Add("A=1\x00SLURM_JOB_ID=7\x00")
-	f.Add("SLURM_JOB_ID=")
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, environ string) {
-		tree{t, dir}.add("7/environ", environ)
-		if got, err := (&Locator{Proc: dir}).readToldJob(7); err != nil || got != "" && !isNumber(got) {
-			t.Errorf("job %q, %v", got, err)
-		}
-	})
-}
-
 // A /proc that hangs is not waited for: each process is asked once, and what comes late is there the
 // next time.
 func TestProcHangs(t *testing.T) {
@@ -106,55 +93,6 @@ func TestProcHangs(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("what came late is not known")
 		}
-	}
-}
-
-// Who reads the memory of a process that hangs in a driver may wait for ever: nobody waits for that, nor
-// do more and more.
-func TestEnvironmentHangs(t *testing.T) {
-	p := tree{t, t.TempDir()}
-	p.put(1, 0, "init", "")
-	p.put(7, 100, "python3", "0::/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0\n")
-	fifo := filepath.Join(p.dir, "7/environ")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	now := time.Unix(1_800_000_000, 0)
-	l := &Locator{Proc: p.dir, Now: func() time.Time { return now }}
-	for range 5 {
-		if got, err := l.Locate(7); err != nil || got.SLUID == "" || got.ToldJob != "" {
-			t.Errorf("while it hangs: %+v, %v", got, err)
-		}
-		l.mu.Lock()
-		if n := len(l.reading); n != 1 {
-			t.Errorf("%d of one environment are read", n)
-		}
-		l.mu.Unlock()
-		now = now.Add(again)
-	}
-	if got := l.Counts()[environ]; got != 5 {
-		t.Errorf("counted %d times, want 5", got)
-	}
-	f, err := os.OpenFile(fifo, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString("SLURM_JOB_ID=30214\x00"); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(f.Close(), os.Remove(fifo)); err != nil {
-		t.Fatal(err)
-	}
-	p.add("7/environ", "SLURM_JOB_ID=30214\x00")
-	for deadline := time.Now().Add(10 * time.Second); ; now = now.Add(again) {
-		got, err := l.Locate(7)
-		if err == nil && got.ToldJob == "30214" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("after it hung: %+v, %v", got, err)
-		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

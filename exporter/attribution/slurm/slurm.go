@@ -120,13 +120,14 @@ type State struct {
 	Err    string    // what could not be taken then; empty: nothing
 	Jobs   int       // each on each of its GPUs
 	Absent []string  // GPUs and MIG instances that no driver lists
+	Shared string    // how users other than root and the exporter's own can write the directory; empty: they cannot
 }
 
 // State is that of the last look.
 func (d *Directory) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return State{d.Path, d.looks, d.looked, d.said, len(d.last.entries), slices.Clone(d.absent)}
+	return State{d.Path, d.looks, d.looked, d.said, len(d.last.entries), slices.Clone(d.absent), d.last.shared}
 }
 
 // Absent tells which things of the entries no driver lists: who knows the devices calls it with all of
@@ -168,6 +169,9 @@ func (d *Directory) look(now time.Time) {
 	d.counts[absent] += uint64(len(d.absent))
 	for _, f := range next.faults {
 		d.counts[f.reason]++
+	}
+	if next.shared != before.shared && next.shared != "" && d.Logger != nil {
+		d.Logger.Warn("users other than root can write the job mapping; only files of root are read", "path", d.Path, "directory", next.shared)
 	}
 	said := next.String()
 	if said != d.said && d.Logger != nil {

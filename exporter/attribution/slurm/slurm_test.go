@@ -45,7 +45,7 @@ func TestRead(t *testing.T) {
 			"jobs/30214.json": `{"user": "ada", "account": "physics", "partition": "gpu-long", "qos": "normal", "name": "llama", "more": 1}`,
 		}, []Entry{{"0", "", ada}, {"1", "", ada}}, ""},
 		"half written": {map[string]string{"0": "30214\n", "jobs/30214.json": `{"user": "a`}, []Entry{{"0", "", Job{ID: "30214"}}}, "jobs/30214.json"},
-		"hostile":      {map[string]string{"0": "$(reboot)\n7\n", "1": "8\n"}, []Entry{{"0", "", Job{ID: "7"}}, {"1", "", Job{ID: "8"}}}, `/0:1: "$(reboot)" is no job's number`},
+		"hostile":      {map[string]string{"0": "$(reboot)\n7\n", "1": "8\n"}, []Entry{{"0", "", Job{ID: "7"}}, {"1", "", Job{ID: "8"}}}, "/0:1: not a job ID"},
 		"huge":         {map[string]string{"0": strings.Repeat("7\n", maxFile), "1": "8\n"}, []Entry{{"1", "", Job{ID: "8"}}}, "more than"},
 		"not ours":     {map[string]string{".0.swp": "7\n", "0.new": "7\n", "README": "7\n", "-1": "7\n", "0.1.2": "7\n"}, nil, ""},
 	} {
@@ -117,7 +117,8 @@ func FuzzJobs(f *testing.F) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for _, id := range new(contents).readGPU(path, nil, time.Now().Add(time.Hour)) {
+		c := read(dir, contents{}, time.Now().Add(time.Hour))
+		for _, id := range c.ids["0"] {
 			if !jobID.MatchString(id) {
 				t.Errorf("%q", id)
 			}

@@ -55,18 +55,11 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	processes := &process.Locator{Proc: c.HostProc}
 	mapping := &slurm.Directory{Path: c.SlurmJobMapping, Logger: log} // of nothing, where none is given
 	out := witnesses{place: func(pid int64) (attribution.Workload, string, bool) {
-		p, err := processes.Locate(pid)
-		if err != nil || p.Helper {
-			return attribution.Workload{}, unplaced(err), false
-		}
-		if strings.HasPrefix(p.Command, mpsServer) {
-			return attribution.Workload{}, attribution.Proxy, false
-		}
 		var pod podOfProcess
 		if pods.here() {
 			pod = func(p process.Process) (attribution.Workload, string, bool) { return podOf(pods, p) }
 		}
-		return placed(p, mapping.Job, pod)
+		return located(processes, pid, mapping.Job, pod)
 	}}
 	out.tell = append(out.tell, func(_ *snapshot.Snapshot, to *self.Attribution) { tellOfProcesses(processes, to) })
 	if c.SlurmJobMapping != "" {
@@ -98,25 +91,37 @@ func onHost(c config.Node, log *slog.Logger) (witnesses, error) {
 	return out, nil
 }
 
-// mpsServer begins the name of MPS' server and of its control daemon, as far as the kernel keeps it.
-const mpsServer = "nvidia-cuda-mps"
-
 // podOfProcess tells whose work a process in a pod does; nil: nobody knows pods.
 type podOfProcess func(process.Process) (attribution.Workload, string, bool)
 
-// placed says whose work a process does. A job in a pod is one workload with the labels of both. A pod
-// that is not known yet is nobody's until it is: what it does must not stand under another name first.
-func placed(p process.Process, job jobOf, pod podOfProcess) (attribution.Workload, string, bool) {
-	w, how := workloadOf(p, job)
-	if p.Pod != "" && pod != nil {
-		in, inHow, ok := pod(p)
-		switch {
-		case w.Type != telemetry.WorkloadTypeSlurm:
-			return in, inHow, ok
-		case ok:
-			w = w.Inside(in)
-		}
+// located returns the workload of the process with this PID. The place decides first: a process of a pod, a
+// job or a user is that owner's, whatever it says it is.
+func located(processes *process.Locator, pid int64, job jobOf, pod podOfProcess) (attribution.Workload, string, bool) {
+	p, err := processes.Locate(pid)
+	if err != nil || p.Helper {
+		return attribution.Workload{}, unplaced(err), false
 	}
+	if p.MPS {
+		return attribution.Workload{}, attribution.Proxy, false
+	}
+	return placed(p, job, pod)
+}
+
+// placed returns the workload of a process. A pod that is not known yet is unattributed until it is: what it
+// does must not be booked under another name first. Of a process in a pod the control group is the pod's
+// own word on its job; attribution believes it only among the jobs that hold the device in this pod.
+func placed(p process.Process, job jobOf, pod podOfProcess) (attribution.Workload, string, bool) {
+	if p.Pod != "" && pod != nil {
+		in, how, ok := pod(p)
+		if !ok {
+			return in, how, false
+		}
+		if known, listed := job(p.Job, p.SLUID); listed {
+			in = jobWorkload(known).Inside(in)
+		}
+		return in, how, true
+	}
+	w, how := workloadOf(p, job)
 	if w == (attribution.Workload{}) {
 		return w, doctor.NoPod, false
 	}
@@ -185,18 +190,17 @@ func onSimulated(tenants *sim.Tenants) witnesses {
 	}
 }
 
-// workloadOf says whose work a process does, as far as its place alone tells: a pod of which nobody
-// knows, such as one of a kind on this host, is its container. What the prolog wrote of a job is believed
-// before what the process says of itself, which its user can change.
+// workloadOf returns the workload of a process by its control group and user alone: a pod that no kubelet
+// knows, such as one of a cluster in a container of this host, is its container. What the prolog wrote of a
+// job adds its user and account. The process' environment is not read: its user can change it.
 func workloadOf(p process.Process, known jobOf) (w attribution.Workload, how string) {
 	const short = 12 // digits of a container's id, as its runtime's tools print it
 	switch {
-	case p.Job != "" || p.SLUID != "":
+	case p.Pod == "" && (p.Job != "" || p.SLUID != ""):
 		if job, ok := known(p.Job, p.SLUID); ok {
 			return jobWorkload(job), "cgroup of the job"
 		}
-		// A SLUID is not the job's number, but it is no other job's.
-		return jobWorkload(slurm.Job{ID: cmp.Or(p.Job, p.ToldJob, p.SLUID)}), "cgroup of the job"
+		return jobWorkload(slurm.Job{ID: cmp.Or(p.Job, p.SLUID)}), "cgroup of the job" // a SLUID is no other job's
 	case p.Container != "":
 		return attribution.Workload{Type: telemetry.WorkloadTypeUnit, Unit: cmp.Or(p.Runtime, "container") + "/" + p.Container[:short]}, "cgroup of the container"
 	case p.Pod != "":

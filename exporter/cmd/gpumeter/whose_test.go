@@ -27,6 +27,7 @@ func TestPlaced(t *testing.T) {
 	known := func(p process.Process) (attribution.Workload, string, bool) { return podOf(pods, p) }
 	pod := attribution.Workload{Type: telemetry.WorkloadTypeKubernetes, Namespace: "hpc", Pod: "slurmd-0", Container: "slurmd", Kind: "NodeSet", Name: "slurmd"}
 	both := attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: "42"}.Inside(pod)
+	mapped := func(id, _ string) (slurm.Job, bool) { return slurm.Job{ID: "42"}, id == "42" }
 	unit := func(name string) attribution.Workload {
 		return attribution.Workload{Type: telemetry.WorkloadTypeUnit, Unit: name}
 	}
@@ -38,17 +39,18 @@ func TestPlaced(t *testing.T) {
 		"a pod":                     {process.Process{Place: process.Place{Pod: raw0, Container: cid}}, pod, true},
 		"a job":                     {process.Process{Place: process.Place{Job: "42"}}, attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: "42"}, true},
 		"a job in a pod":            {process.Process{Place: process.Place{Pod: raw0, Container: cid, Job: "42"}}, both, true},
-		"a job in a pod not known":  {process.Process{Place: process.Place{Pod: raw1, Job: "42"}}, attribution.Workload{Type: telemetry.WorkloadTypeSlurm, Job: "42"}, true},
+		"a pod's word on a job":     {process.Process{Place: process.Place{Pod: raw0, Container: cid, Job: "43"}}, pod, true},
+		"a job in a pod not known":  {process.Process{Place: process.Place{Pod: raw1, Job: "42"}}, attribution.Workload{}, false},
 		"a pod not known":           {process.Process{Place: process.Place{Pod: raw1, Container: strings.Repeat("b", 64)}}, attribution.Workload{}, false},
 		"a container of no pod":     {process.Process{Place: process.Place{Container: cid, Runtime: "docker"}}, unit("docker/aaaaaaaaaaaa"), true},
 		"one of an unknown runtime": {process.Process{Place: process.Place{Container: cid}}, unit("container/aaaaaaaaaaaa"), true},
 		"a unit":                    {process.Process{Place: process.Place{Unit: "ollama.service"}}, unit("ollama.service"), true},
 		"a command":                 {process.Process{Command: "python3"}, attribution.Workload{Type: telemetry.WorkloadTypeProcess, Unit: "python3"}, true},
 	} {
-		if got, _, ok := placed(c.p, new(slurm.Directory).Job, nil); c.p.Pod == "" && (got != c.want || !ok) {
+		if got, _, ok := placed(c.p, mapped, nil); c.p.Pod == "" && (got != c.want || !ok) {
 			t.Errorf("%s, and no kubelet\ngot  %+v, %v\nwant %+v", name, got, ok, c.want)
 		}
-		got, how, ok := placed(c.p, new(slurm.Directory).Job, known)
+		got, how, ok := placed(c.p, mapped, known)
 		if got != c.want || ok != c.ok || how == "" {
 			t.Errorf("%s\ngot  %+v, %v, %q\nwant %+v, %v", name, got, ok, how, c.want, c.ok)
 		}
