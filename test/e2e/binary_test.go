@@ -48,6 +48,8 @@ type exporter struct {
 	url  string
 	cmd  *exec.Cmd
 	logs *strings.Builder
+
+	stopping bool // the test has told it to stop
 }
 
 // serve starts gpumeter serve on a free port with these arguments and waits until it answers.
@@ -62,7 +64,9 @@ func serve(t testing.TB, env []string, args ...string) *exporter {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		e.cmd.Process.Signal(os.Interrupt)                                      //nolint:errcheck // Wait tells
+		if !e.stopping { // a second signal would end it at once
+			e.cmd.Process.Signal(os.Interrupt) //nolint:errcheck // Wait tells
+		}
 		kill := time.AfterFunc(10*time.Second, func() { e.cmd.Process.Kill() }) //nolint:errcheck // Wait tells
 		defer kill.Stop()
 		if err := e.cmd.Wait(); err != nil {

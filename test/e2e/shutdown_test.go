@@ -25,6 +25,7 @@ func TestScrapeDuringShutdown(t *testing.T) {
 		page <- body
 	}()
 	time.Sleep(300 * time.Millisecond) // the scrape waits for the first GPU
+	e.stopping = true
 	if err := e.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,9 @@ func (h *handle) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
 	}
 	h.parts.read(p, out)
 	h.fields.read(p, func(int) *telemetry.Device { return out })
-	out.Platform.Info, out.Platform.FirmwareInfo = g.platform, g.firmware
+	if p.down == nil {
+		out.Platform.Info, out.Platform.FirmwareInfo = g.platform, g.firmware
+	}
 	h.lost.Store(p.down == metric.Lost)
 	return p.down
 }

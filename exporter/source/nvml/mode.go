@@ -24,7 +24,9 @@ func mode(p *pass, out *telemetry.Mode) {
 	enabled(p, &out.AccountingEnabled, askAccounting, dev.GetAccountingMode)
 	c, why := call(p, askC2C, 0, dev.C2CModeV1)
 	put(&out.C2cEnabled, why, state, whole, c.IsC2cEnabled)
-	keep(&out.ConfidentialComputeEnabled, p.h.reader.confidential.why, p.h.reader.confidential.enabled)
+	if p.down == nil { // the driver's answer is not the device's
+		keep(&out.ConfidentialComputeEnabled, p.h.reader.confidential.why, p.h.reader.confidential.enabled)
+	}
 	m, why := call(p, askComputeMode, 0, dev.GetComputeMode)
 	if why == nil && (m < 0 || m > lastState) {
 		why = metric.Implausible

@@ -15,21 +15,27 @@ import (
 // devices answer. Then it keeps the session open until hold ends, so that the devices stay initialised for
 // another process. An error of NVML is part of the report.
 func Probe(library string, hold io.Reader, out io.Writer) error {
-	if err := json.NewEncoder(out).Encode(examine(library)); err != nil {
+	lib, err := find(library)
+	found := report{}
+	if err != nil {
+		found.Error = err.Error()
+	} else {
+		found = examine(lib)
+	}
+	if err := json.NewEncoder(out).Encode(found); err != nil {
 		return fmt.Errorf("probe: %w", err)
 	}
 	if _, err := io.Copy(io.Discard, hold); err != nil {
 		return fmt.Errorf("probe: %w", err)
 	}
-	return nil // the session ends with the process
+	if found.Error == "" {
+		lib.Shutdown() // the process ends, whatever it returns
+	}
+	return nil
 }
 
 // examine initialises the library and asks each device whether it answers.
-func examine(library string) (out report) {
-	lib, err := find(library)
-	if err != nil {
-		return report{Error: err.Error()}
-	}
+func examine(lib library) (out report) {
 	began := time.Now()
 	if ret := lib.Init(); ret != nvml.SUCCESS {
 		return report{Error: initFault(ret).Error()}
@@ -37,6 +43,7 @@ func examine(library string) (out report) {
 	out.InitSeconds = time.Since(began).Seconds()
 	n, ret := lib.DeviceGetCount()
 	if ret != nvml.SUCCESS {
+		lib.Shutdown()
 		return report{Error: "count devices: " + ret.Error()}
 	}
 	for i := range n {
