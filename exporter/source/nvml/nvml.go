@@ -102,16 +102,21 @@ type reader struct {
 	initialised bool
 	hanging     bool // the driver has one of our threads, and is left open
 
-	stop       chan struct{}
-	background sync.WaitGroup // what measures beside the reads
+	life       context.Context // of the reader
+	end        context.CancelFunc
+	stop       <-chan struct{} // closed when life ends
+	background sync.WaitGroup  // what measures beside the reads
 }
 
 func open(lib library, cfg Config, past *archive, chosen *choice) (*reader, error) {
 	r := &reader{
 		lib: lib, log: past.log, past: past, chosen: chosen, proc: cfg.Proc, mostProcesses: cfg.Processes,
-		bus: bus{cfg.Sys, cfg.Proc}, now: cfg.now, gate: newGate(), said: map[int]string{}, again: newRecovery(cfg), stop: make(chan struct{}),
+		bus: bus{cfg.Sys, cfg.Proc}, now: cfg.now, gate: newGate(), said: map[int]string{}, again: newRecovery(cfg),
 	}
+	r.life, r.end = context.WithCancel(context.Background())
+	r.stop = r.life.Done()
 	if err := r.init(); err != nil {
+		r.end()
 		return nil, err
 	}
 	return r, nil

@@ -110,18 +110,7 @@ func (r *reader) healthy() map[string]bool {
 // search initialises NVML in another process. It returns that process, which keeps the devices initialised,
 // when a renewal brings a device back and costs no other; otherwise nil.
 func (r *reader) search(healthy map[string]bool) *probe {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-r.stop:
-			cancel()
-		case <-ended:
-		}
-	}()
-	found, err := r.again.probe(ctx)
+	found, err := r.again.probe(r.life)
 	if err != nil {
 		r.log.Debug("a missing device is not recovered: NVML cannot be initialised by a new process", "err", err)
 		return nil
@@ -135,7 +124,7 @@ func (r *reader) search(healthy map[string]bool) *probe {
 		return found
 	}
 	// What takes long may be that devices are initialised which no process held. The first one holds them now.
-	again, err := r.again.probe(ctx)
+	again, err := r.again.probe(r.life)
 	if err == nil {
 		again.release()
 	}

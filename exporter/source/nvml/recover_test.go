@@ -380,3 +380,34 @@ func (l *miscounting) DeviceGetCount() (int, nvml.Return) {
 	}
 	return l.fakeLibrary.DeviceGetCount()
 }
+
+// The process that finds a missing device holds the devices until the session is renewed, and no longer than
+// the reader is open.
+func TestRecovery_ProcessHoldsTheDevicesUntilReleased(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		r, err := open(newFakeLibrary(answering("GPU-0")), config(), newArchive(), everything())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := shell(`echo '{"uuids": ["GPU-0"]}'; cat >/dev/null`)
+		r.again.probe = p.start
+		found := r.search(map[string]bool{})
+		if found == nil {
+			t.Fatal("nothing is found")
+		}
+		time.Sleep(50 * time.Millisecond)
+		if n := p.alive.Load(); n != 1 {
+			t.Errorf("%d processes hold the devices, want 1", n)
+		}
+		if !closes {
+			found.release()
+			closed(t, r)
+		} else {
+			closed(t, r)
+			eventually(t, "the process ends with the reader", func() bool { return p.alive.Load() == 0 })
+		}
+		if n := p.alive.Load(); n != 0 {
+			t.Errorf("%d processes are left", n)
+		}
+	}
+}

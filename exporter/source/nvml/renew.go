@@ -125,7 +125,7 @@ func (r *reader) shutdown() {
 // Close lets go of the driver. It returns errHanging, and leaves the library open, when the driver does not
 // return from a call.
 func (r *reader) Close() error {
-	close(r.stop)
+	r.end()
 	if !ends(giveUp, r.background.Wait) {
 		return errHanging
 	}
