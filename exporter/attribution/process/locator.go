@@ -53,6 +53,8 @@ var (
 	ErrHidden = errors.New("other users' processes are hidden")
 	// ErrDenied is that what it tells may not be read.
 	ErrDenied = errors.New("may not be read")
+	// ErrFiles is that this process has too many open files.
+	ErrFiles = errors.New("too many open files")
 	// ErrHanging is that what it tells does not come.
 	ErrHanging = errors.New("does not answer")
 	// ErrMalformed is that what it tells is not as the kernel writes it.
@@ -63,7 +65,7 @@ var (
 var reasons = [...]struct {
 	err  error
 	word string
-}{{ErrHidden, "hidden"}, {ErrGone, "gone"}, {ErrDenied, "denied"}, {ErrHanging, "hanging"}, {ErrMalformed, "malformed"}}
+}{{ErrHidden, "hidden"}, {ErrGone, "gone"}, {ErrDenied, "denied"}, {ErrFiles, "too_many_files"}, {ErrHanging, "hanging"}, {ErrMalformed, "malformed"}}
 
 // environ is the word of Counts for an environment that could not be read, so that a job has no number.
 const environ = "environ"
@@ -80,7 +82,8 @@ func (l *Locator) Locate(pid int64) (Process, error) {
 	return p, err
 }
 
-// Counts are how often a process could not be placed, by reason: gone, hidden, denied, hanging, malformed; and
+// Counts are how often a process could not be placed, by reason: gone, hidden, denied, too_many_files,
+// hanging, malformed; and
 // environ, where a job's number could not be read from its environment. A process that ends between the
 // driver's telling of it and the look is gone, and no fault.
 func (l *Locator) Counts() map[string]uint64 {

@@ -93,7 +93,7 @@ func TestLocate(t *testing.T) {
 	if _, err := l.Locate(8); !errors.Is(err, ErrHidden) {
 		t.Errorf("one of a /proc that shows no others: %v", err)
 	}
-	counted(t, l, map[string]uint64{"gone": 1, "hidden": 1, "malformed": 4, "denied": 0, "hanging": 0, "environ": 0})
+	counted(t, l, map[string]uint64{"gone": 1, "hidden": 1, "malformed": 4, "denied": 0, "hanging": 0, "environ": 0, "too_many_files": 0})
 }
 
 func counted(t *testing.T, l *Locator, want map[string]uint64) {
@@ -175,7 +175,7 @@ func TestToldJob(t *testing.T) {
 	if got, err := l.Locate(7); err != nil || got.ToldJob != "" || got.SLUID != "s5K1KKYAYG5D00" {
 		t.Errorf("without an environment: %+v, %v", got, err)
 	}
-	counted(t, l, map[string]uint64{"gone": 0, "hidden": 0, "malformed": 0, "denied": 0, "hanging": 0, "environ": 1})
+	counted(t, l, map[string]uint64{"gone": 0, "hidden": 0, "malformed": 0, "denied": 0, "hanging": 0, "environ": 1, "too_many_files": 0})
 }
 
 // Outside units, pods, jobs and containers the user is told, by name where the host knows one.
