@@ -70,6 +70,7 @@ func (k *kubeletPods) list(ctx context.Context) error {
 	if k.client == nil {
 		client, url, err := k.endpoint.httpClient(func() { k.counts.ask(KubeletHTTPS) })
 		if err != nil {
+			k.counts.ask(KubeletHTTPS) // it is in use, though no request can be sent
 			return err
 		}
 		k.client, k.url = client, url+"/pods"
