@@ -29,7 +29,7 @@ BINARY ?= bin/gpumeter
 # What make quick tests: all but the folders below test/, which run built programs.
 QUICK := . ./exporter/... ./gen/... ./spell/... ./test
 
-.PHONY: help generate manifests check quick fmt vet lint test test-gpu budget e2e-kubernetes e2e-prometheus e2e-recovery e2e-packages bench bench-fleet fuzz run demo build packages tools
+.PHONY: help generate manifests check quick fmt vet lint test test-gpu budget soak e2e-kubernetes e2e-prometheus e2e-recovery e2e-packages bench bench-fleet fuzz run demo build packages tools
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -74,6 +74,9 @@ test-gpu: build ## On a machine with an NVIDIA GPU: compare every value with nvi
 
 budget: ## Measure the memory of 8 GPUs and 100 pods that churn over ten minutes, and the size of the binary.
 	GPUMETER_BUDGET_TIME=10m go test -count=1 -v -timeout 30m $(TESTFLAGS) ./test/budget
+
+soak: ## Scrape the binary five times a second for SOAK (30m); memory, goroutines and descriptors must not grow.
+	GPUMETER_SOAK_TIME=$(or $(SOAK),30m) go test -count=1 -v -timeout 2h $(TESTFLAGS) ./test/soak
 
 e2e-kubernetes: build ## As root on Linux: run in a real cluster, whose programs are built once (10 minutes).
 	test/kubernetes/prepare $(MAKE) --no-print-directory $(KUBERNETES) $(HELM) $(HELM4) $(KUBECONFORM) $(OPERATOR_CRDS) $(PROMETHEUS)

@@ -6,6 +6,7 @@ import "github.com/gpumeter/gpumeter/exporter/attribution/kubernetes"
 const (
 	NotSeen = "PID not in /proc"
 	NotRead = "/proc not readable"
+	NoFiles = "too many open files"
 	Hanging = "/proc does not respond"
 	NoSense = "/proc entry not understood"
 	NoPod   = "pod unknown"
@@ -16,6 +17,7 @@ const (
 var processAdvice = map[string]string{
 	NotSeen: "The driver's PIDs are not in this /proc: mount the host's /proc and name it with --host.proc, or run in the host's PID namespace (hostPID: true).",
 	NotRead: "The host's /proc cannot be read: run as uid 0, and mount /proc without hidepid.",
+	NoFiles: "gpumeter has too many open files: raise its limit (LimitNOFILE= of the unit, ulimit -n); 1024 are enough.",
 	Hanging: "The host's /proc does not respond: look for hung tasks in the kernel log (dmesg).",
 	NoPod:   "No provider names the pods of some processes: mount the kubelet's directory (--kubernetes.kubelet-dir), and set up one provider of pod metadata.",
 }

@@ -18,22 +18,22 @@ import (
 func TestDisk_HungOperationIsTheOnlyOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, thaw, runs := newDisk(), make(chan struct{}), 0
-		try := func() (error, time.Duration) {
+		try := func() (time.Duration, error) {
 			start := time.Now()
 			err := d.do(func() error { runs++; <-thaw; return errors.New("disk full") })
-			return err, time.Since(start)
+			return time.Since(start), err
 		}
-		if err, took := try(); !errors.Is(err, ErrHanging) || took != safefile.Patience {
+		if took, err := try(); !errors.Is(err, ErrHanging) || took != safefile.Patience {
 			t.Errorf("%v after %v, want ErrHanging after %v", err, took, safefile.Patience)
 		}
 		for range 10 {
-			if err, took := try(); !errors.Is(err, ErrHanging) || took != 0 {
+			if took, err := try(); !errors.Is(err, ErrHanging) || took != 0 {
 				t.Errorf("%v after %v while the disk hangs, want ErrHanging at once", err, took)
 			}
 		}
 		close(thaw)
 		synctest.Wait()
-		if err, _ := try(); err == nil || err.Error() != "disk full" || runs != 2 {
+		if _, err := try(); err == nil || err.Error() != "disk full" || runs != 2 {
 			t.Errorf("%v, %d operations; want the error of the second operation", err, runs)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,7 @@ type podWatch struct {
 	counts  *counts
 	health  *health
 	begun   bool
+	after   atomic.Int64 // nanoseconds for which the server last asked not to be asked
 }
 
 // relist is how the pauses between two tries grow: to half a minute and more, half of it chance.
@@ -43,7 +45,7 @@ var errNoNode = errors.New("the node's name is not configured")
 
 // run implements provider. It tries for ever, unless the server says that we may not.
 func (w *podWatch) run(ctx context.Context) {
-	client, err := w.cluster.client()
+	client, err := w.cluster.client(func() { w.counts.ask(APIServer) })
 	if err == nil && w.cluster.node == "" {
 		err = errNoNode
 	}
@@ -70,7 +72,7 @@ func (w *podWatch) run(ctx context.Context) {
 		if time.Since(began) > followed {
 			pauses = w.backoff
 		}
-		sleep(ctx, pauses.Step())
+		sleep(ctx, max(pauses.Step(), time.Duration(w.after.Swap(0))))
 	}
 }
 
@@ -84,6 +86,7 @@ func (w *podWatch) failed(ctx context.Context, err error, stop func()) {
 	}
 	reason := why(err)
 	w.health.ill(reason, err)
+	w.after.Store(int64(retryAfter(err)))
 	if reason == Denied {
 		stop()
 	}
@@ -105,7 +108,6 @@ func (l *podLister) selector(o metav1.ListOptions) metav1.ListOptions {
 
 // ListWithContext implements cache.ListerWithContext.
 func (l *podLister) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	l.counts.ask(APIServer)
 	limited, cancel := context.WithTimeout(ctx, l.within)
 	defer cancel()
 	list, err := l.pods.List(limited, l.selector(o))
@@ -118,7 +120,6 @@ func (l *podLister) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 
 // WatchWithContext implements cache.WatcherWithContext.
 func (l *podLister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	l.counts.ask(APIServer)
 	events, err := l.pods.Watch(ctx, l.selector(o))
 	if err != nil {
 		l.failed(ctx, err, l.stop)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -209,7 +210,7 @@ func TestLostConnections(t *testing.T) {
 		"something other": {errors.New("x509: signed by nobody"), Unavailable},
 	} {
 		fails := roundTripper(func(*http.Request) (*http.Response, error) { return nil, c.err })
-		client := http.Client{Transport: limited{fails, 1}}
+		client := http.Client{Transport: limited{fails, 1, nil}}
 		_, err := client.Get("https://10.0.0.1") //nolint:noctx,bodyclose // there is no answer
 		if got := why(err); got != c.want || utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) {
 			t.Errorf("%s: %v is %s, want %s", name, err, got, c.want)
@@ -284,9 +285,9 @@ func TestReasons(t *testing.T) {
 		Missing:     fmt.Errorf("x: %w", os.ErrNotExist),
 		TooLarge:    fmt.Errorf("x: %w", errTooLarge),
 		Hanging:     fmt.Errorf("x: %w", os.ErrDeadlineExceeded),
-		RateLimited: &refusal{"u", http.StatusTooManyRequests},
-		Unsupported: &refusal{"u", http.StatusNotFound},
-		Expired:     &refusal{"u", http.StatusGone},
+		RateLimited: &refusal{url: "u", status: http.StatusTooManyRequests},
+		Unsupported: &refusal{url: "u", status: http.StatusNotFound},
+		Expired:     &refusal{url: "u", status: http.StatusGone},
 		Starting:    &Error{PodResources, Starting, errors.New("x")},
 		Unavailable: errors.New("anything"),
 	} {
@@ -295,7 +296,7 @@ func TestReasons(t *testing.T) {
 		}
 	}
 	for status, want := range map[int]Reason{401: Denied, 403: Denied, 405: Unsupported, 406: Unsupported, 504: Hanging, 500: Unavailable, 503: Unavailable} {
-		if got := why(&refusal{"u", status}); got != want {
+		if got := why(&refusal{url: "u", status: status}); got != want {
 			t.Errorf("%d: got %s, want %s", status, got, want)
 		}
 	}
@@ -311,5 +312,39 @@ func TestReasons(t *testing.T) {
 	}
 	if err := statusError(nil); err == nil {
 		t.Error("an event of no sense is no failure")
+	}
+}
+
+// Each request is counted, and a server that sends Retry-After is not asked again at once.
+func TestPodWatch_HonoursRetryAfter(t *testing.T) {
+	var requests atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v1/pods" {
+			requests.Add(1)
+		}
+		w.Header().Set("Retry-After", "0")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer s.Close()
+	a := newFakeAPI(t)
+	c := apiClient(t, a, func(c *Config) { c.API = Endpoint{URL: s.URL} })
+	until(t, "three requests were sent", func() bool { return requests.Load() >= 3 })
+	if tries := c.Counts().Failures[APIServer][RateLimited]; uint64(requests.Load()) > tries+1 {
+		t.Errorf("%d requests for %d tries; want one for each", requests.Load(), tries)
+	}
+	until(t, "each request is counted", func() bool { return c.Counts().Asked[APIServer] == uint64(requests.Load()) })
+}
+
+func TestRetryAfter(t *testing.T) {
+	for header, want := range map[string]time.Duration{
+		"0": 0, "7": 7 * time.Second, "99999999": longestAfter, "-1": 0, "soon": 0, "": 0, "99999999999999999999": 0,
+		"Mon, 02 Jan 2006 15:04:05 GMT": 0, "Fri, 31 Dec 9999 23:59:59 GMT": longestAfter,
+	} {
+		if got := pauseOf(header); got != want {
+			t.Errorf("%q: %v, want %v", header, got, want)
+		}
+		if got := retryAfter(fmt.Errorf("list: %w", &refusal{"u", 429, want})); got != want {
+			t.Errorf("%q: %v of the error, want %v", header, got, want)
+		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/metadata"
@@ -37,8 +39,9 @@ const mostBody = 64 << 20
 // errOutside is the failure of asking the API server of a cluster this process does not run in.
 var errOutside = errors.New("not in a pod: KUBERNETES_SERVICE_HOST is not set")
 
-// config is how client-go is to reach the endpoint.
-func (e Endpoint) config() (*rest.Config, error) {
+// config is how client-go is to reach the endpoint. asked is called for each request, those that client-go
+// repeats included; nil: it is not.
+func (e Endpoint) config(asked func()) (*rest.Config, error) {
 	if e.URL == "" {
 		host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 		if host == "" || port == "" {
@@ -62,7 +65,7 @@ func (e Endpoint) config() (*rest.Config, error) {
 		TLSClientConfig: rest.TLSClientConfig{CAFile: e.CAFile, Insecure: e.Insecure},
 		QPS:             -1, // what is asked has its own pace
 		WarningHandler:  rest.NoWarnings{},
-		WrapTransport:   func(next http.RoundTripper) http.RoundTripper { return limited{next, mostBody} },
+		WrapTransport:   func(next http.RoundTripper) http.RoundTripper { return limited{next, mostBody, asked} },
 	}
 	if e.Insecure {
 		cfg.CAFile = ""
@@ -91,9 +94,9 @@ type cluster struct {
 	node     string
 }
 
-// client returns what asks for metadata.
-func (c *cluster) client() (metadata.Interface, error) {
-	cfg, err := c.endpoint.config()
+// client returns what asks for metadata. asked is called for each request.
+func (c *cluster) client(asked func()) (metadata.Interface, error) {
+	cfg, err := c.endpoint.config(asked)
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +107,9 @@ func (c *cluster) client() (metadata.Interface, error) {
 	return m, nil
 }
 
-// httpClient returns what asks for anything else below the returned address.
-func (e Endpoint) httpClient() (*http.Client, string, error) {
-	cfg, err := e.config()
+// httpClient returns what asks for anything else below the returned address. asked is called for each request.
+func (e Endpoint) httpClient(asked func()) (*http.Client, string, error) {
+	cfg, err := e.config(asked)
 	if err != nil {
 		return nil, "", err
 	}
@@ -120,8 +123,9 @@ func (e Endpoint) httpClient() (*http.Client, string, error) {
 // limited reads no more of an answer than is sensible, and follows no redirect. A watch has no end, and no
 // limit. It is below what adds the token.
 type limited struct {
-	next http.RoundTripper
-	most int64
+	next  http.RoundTripper
+	most  int64
+	asked func() // is called for each request; nil: it is not
 }
 
 // lost is a connection that ended or hangs, or a redirect. It says so in words of our own and has nothing behind it:
@@ -136,6 +140,9 @@ func (l *lost) Error() string { return l.said }
 
 // RoundTrip implements http.RoundTripper.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	if l.asked != nil {
+		l.asked()
+	}
 	answer, err := l.next.RoundTrip(r)
 	switch {
 	case err == nil || r.Context().Err() != nil:
@@ -147,6 +154,10 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err == nil && answer.StatusCode/100 == 3 && answer.Header.Get("Location") != "" {
 		answer.Body.Close() //nolint:errcheck // it is not read
 		return nil, &lost{Broken, redirected(r.URL, answer)}
+	}
+	if err == nil && answer.Header.Get("Retry-After") != "" && (answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= 500) {
+		answer.Body.Close()                                                                                  //nolint:errcheck // it is not read
+		return nil, &refusal{r.URL.Redacted(), answer.StatusCode, pauseOf(answer.Header.Get("Retry-After"))} // client-go would ask again by itself, ten times
 	}
 	if err == nil && answer.Body != nil && !r.URL.Query().Has("watch") {
 		answer.Body = &limitedBody{answer.Body, l.most}
@@ -191,7 +202,7 @@ func get(ctx context.Context, client *http.Client, url string) (io.ReadCloser, e
 	}
 	if answer.StatusCode != http.StatusOK {
 		answer.Body.Close() //nolint:errcheck // it is not read
-		return nil, &refusal{url, answer.StatusCode}
+		return nil, &refusal{url: url, status: answer.StatusCode}
 	}
 	return answer.Body, nil
 }
@@ -245,10 +256,33 @@ var errList = errors.New("kubernetes: not a list in JSON")
 type refusal struct {
 	url    string
 	status int
+	after  time.Duration // the server's Retry-After; 0: it has none
 }
 
 func (r *refusal) Error() string {
 	return fmt.Sprintf("%s answers %d %s", r.url, r.status, http.StatusText(r.status))
+}
+
+// longestAfter bounds what a server may ask for with Retry-After.
+const longestAfter = 10 * time.Minute
+
+// pauseOf returns the time that a Retry-After header asks for, in seconds or as a date; 0 when it makes no sense.
+func pauseOf(header string) time.Duration {
+	var after time.Duration
+	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
+		after = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(header); err == nil {
+		after = time.Until(at)
+	}
+	return min(max(after, 0), longestAfter)
+}
+
+// retryAfter returns the time for which the server that failed asks not to be asked; 0: it does not.
+func retryAfter(err error) time.Duration {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.after
+	}
+	return 0
 }
 
 // reason of an HTTP status.

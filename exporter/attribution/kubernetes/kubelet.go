@@ -46,7 +46,7 @@ func (k *kubeletPods) run(ctx context.Context) {
 			if !told || reason == Denied || reason == Unsupported || reason == Missing {
 				return
 			}
-			pause, missed = min(k.every<<min(tries, 10), 10*k.every), nil
+			pause, missed = max(min(k.every<<min(tries, 10), 10*k.every), retryAfter(err)), nil
 		} else {
 			told, tries = true, 0
 		}
@@ -67,10 +67,10 @@ func (k *kubeletPods) run(ctx context.Context) {
 
 // list takes in all pods.
 func (k *kubeletPods) list(ctx context.Context) error {
-	k.counts.ask(KubeletHTTPS)
 	if k.client == nil {
-		client, url, err := k.endpoint.httpClient()
+		client, url, err := k.endpoint.httpClient(func() { k.counts.ask(KubeletHTTPS) })
 		if err != nil {
+			k.counts.ask(KubeletHTTPS) // it is in use, though no request can be sent
 			return err
 		}
 		k.client, k.url = client, url+"/pods"

@@ -101,7 +101,7 @@ func TestNoTokenInTheClear(t *testing.T) {
 		fmt.Fprint(w, `{"items":[]}`)
 	}))
 	t.Cleanup(s.Close)
-	cfg, err := Endpoint{URL: s.URL}.config()
+	cfg, err := Endpoint{URL: s.URL}.config(nil)
 	if err != nil || cfg.BearerTokenFile != "" || cfg.CAFile != "" {
 		t.Errorf("%+v, %v", cfg, err)
 	}
@@ -118,7 +118,7 @@ func TestLimitedBody(t *testing.T) {
 		fmt.Fprint(w, strings.Repeat(" ", 1001))
 	}))
 	t.Cleanup(s.Close)
-	client := &http.Client{Transport: limited{http.DefaultTransport, 1000}}
+	client := &http.Client{Transport: limited{http.DefaultTransport, 1000, nil}}
 	for url, fails := range map[string]bool{s.URL: true, s.URL + "/?watch=1": false} {
 		answer, err := client.Get(url)
 		if err != nil {
@@ -144,7 +144,7 @@ func TestEndpoint_RefusesFilesThatAreWaitedFor(t *testing.T) {
 		"token":        {URL: "https://127.0.0.1:1", TokenFile: pipe, CAFile: "/nope"},
 		"certificates": {URL: "https://127.0.0.1:1", TokenFile: "/nope", CAFile: pipe},
 	} {
-		if _, err := e.config(); err == nil || !strings.Contains(err.Error(), pipe) || why(err) != Broken {
+		if _, err := e.config(nil); err == nil || !strings.Contains(err.Error(), pipe) || why(err) != Broken {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

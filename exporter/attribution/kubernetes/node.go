@@ -40,7 +40,7 @@ func (n *nodeFacts) run(ctx context.Context) {
 		}
 		if err != nil {
 			n.health.ill(why(err), err)
-			pause = min(nodeSoon<<min(tries, 10), nodeEvery)
+			pause = max(min(nodeSoon<<min(tries, 10), nodeEvery), retryAfter(err))
 		} else {
 			n.health.well()
 			n.latest.Store(node)
@@ -51,14 +51,13 @@ func (n *nodeFacts) run(ctx context.Context) {
 }
 
 func (n *nodeFacts) read(ctx context.Context) (*Node, error) {
-	client, err := n.cluster.client()
+	client, err := n.cluster.client(func() { n.counts.ask(NodeFacts) })
 	if err == nil && n.cluster.node == "" {
 		err = errNoNode
 	}
 	if err != nil {
 		return nil, err
 	}
-	n.counts.ask(NodeFacts)
 	ctx, cancel := context.WithTimeout(ctx, n.within)
 	defer cancel()
 	// From the server's cache: labels a moment old will do.

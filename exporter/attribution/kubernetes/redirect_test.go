@@ -43,7 +43,7 @@ func TestRedirect_TokenStaysWithServer(t *testing.T) {
 			must(t, os.WriteFile(e.TokenFile, []byte("the-token"), 0o600))
 			must(t, os.WriteFile(e.CAFile, ca, 0o600))
 
-			client, base, err := e.httpClient()
+			client, base, err := e.httpClient(func() {})
 			must(t, err)
 			_, err = get(t.Context(), client, base+"/pods") //nolint:bodyclose // there is none
 			if err == nil || !strings.Contains(err.Error(), "redirects") || !strings.Contains(err.Error(), target) || why(err) != Broken {

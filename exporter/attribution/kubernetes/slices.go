@@ -94,7 +94,7 @@ func (b *sliceBook) run(ctx context.Context) {
 		} else {
 			apart = min(2*apart, slicesEvery)
 		}
-		if !sleep(ctx, apart+rand.N(apart/2)) || !b.needed(ctx, slicesEvery-apart) {
+		if !sleep(ctx, max(apart+rand.N(apart/2), retryAfter(err))) || !b.needed(ctx, slicesEvery-apart) {
 			return
 		}
 	}
@@ -153,14 +153,13 @@ func (b *sliceBook) read(ctx context.Context) (map[deviceName]Attributes, error)
 	if b.cluster.node == "" {
 		return nil, errNoNode
 	}
-	client, host, err := b.cluster.endpoint.httpClient()
+	client, host, err := b.cluster.endpoint.httpClient(func() { b.counts.ask(Slices) })
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.within)
 	defer cancel()
 	for _, version := range []string{"v1", "v1beta2", "v1beta1"} {
-		b.counts.ask(Slices)
 		body, asked := get(ctx, client, host+"/apis/resource.k8s.io/"+version+"/resourceslices?resourceVersion=0&fieldSelector="+
 			url.QueryEscape("spec.nodeName="+b.cluster.node))
 		if refused := (*refusal)(nil); errors.As(asked, &refused) && refused.reason() == Unsupported {

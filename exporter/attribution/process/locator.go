@@ -57,6 +57,8 @@ var (
 	ErrHidden = errors.New("other users' processes are hidden")
 	// ErrDenied is that what it tells may not be read.
 	ErrDenied = errors.New("may not be read")
+	// ErrFiles is that this process has too many open files.
+	ErrFiles = errors.New("too many open files")
 	// ErrHanging is that what it tells does not come.
 	ErrHanging = errors.New("does not answer")
 	// ErrMalformed is that what it tells is not as the kernel writes it.
@@ -67,7 +69,7 @@ var (
 var reasons = [...]struct {
 	err  error
 	word string
-}{{ErrHidden, "hidden"}, {ErrGone, "gone"}, {ErrDenied, "denied"}, {ErrHanging, "hanging"}, {ErrMalformed, "malformed"}}
+}{{ErrHidden, "hidden"}, {ErrGone, "gone"}, {ErrDenied, "denied"}, {ErrFiles, "too_many_files"}, {ErrHanging, "hanging"}, {ErrMalformed, "malformed"}}
 
 // Locate returns what is known of a process of the host. Its errors are those above.
 func (l *Locator) Locate(pid int64) (Process, error) {
@@ -81,8 +83,8 @@ func (l *Locator) Locate(pid int64) (Process, error) {
 	return p, err
 }
 
-// Counts returns how often a process could not be located, by reason: gone, hidden, denied, hanging or
-// malformed. A process that ends after the driver listed it is gone, and no fault.
+// Counts returns how often a process could not be located, by reason: gone, hidden, denied,
+// too_many_files, hanging or malformed. A process that ends after the driver listed it is gone, and no fault.
 func (l *Locator) Counts() map[string]uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -93,7 +93,7 @@ func TestLocate(t *testing.T) {
 	if _, err := l.Locate(8); !errors.Is(err, ErrHidden) {
 		t.Errorf("one of a /proc that shows no others: %v", err)
 	}
-	counted(t, l, map[string]uint64{"gone": 1, "hidden": 1, "malformed": 4, "denied": 0, "hanging": 0})
+	counted(t, l, map[string]uint64{"gone": 1, "hidden": 1, "malformed": 4, "denied": 0, "hanging": 0, "too_many_files": 0})
 }
 
 func counted(t *testing.T, l *Locator, want map[string]uint64) {

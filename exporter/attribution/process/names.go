@@ -57,24 +57,41 @@ const (
 	maxPasswd    = 4 << 20     // some 50,000 users
 )
 
-// of is the name of a user, empty where it is not known.
+// of is the name of a user, empty where it is not known. No lock is held while the file is waited for.
 func (n *names) of(proc, user string, now time.Time) string {
+	if next := n.start(proc, now); next != nil {
+		by, err := next.within(namesTimeout)
+		if !errors.Is(err, errHangs) {
+			n.end(next, by, err)
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.by[user]
+}
+
+// start returns the read of the names that is under way, and starts one when it is time; nil: it is not.
+func (n *names) start(proc string, now time.Time) *reading[map[string]string] {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if age := now.Sub(n.asked); n.next == nil && (n.asked.IsZero() || age < 0 || age >= namesPeriod) {
 		n.asked = now
 		n.next = begin(func() (map[string]string, error) { return readNames(proc) })
 	}
-	if n.next != nil {
-		by, err := n.next.within(namesTimeout)
-		if err == nil { // else what was read before stays true
-			n.by = by
-		}
-		if !errors.Is(err, errHangs) {
-			n.next = nil
-		}
+	return n.next
+}
+
+// end takes in what a read brought. When it failed, the names of the read before stay.
+func (n *names) end(r *reading[map[string]string], by map[string]string, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.next != r {
+		return // another caller has
 	}
-	return n.by[user]
+	n.next = nil
+	if err == nil {
+		n.by = by
+	}
 }
 
 // readNames reads the host's /etc/passwd, which is that of its first process whatever container this

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 )
@@ -105,6 +106,8 @@ func (l *Locator) open(pid int64, name string) (*os.File, error) {
 		return nil, gone(pid)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("process %d: %w: %w", pid, ErrDenied, err)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return nil, fmt.Errorf("process %d: %w: %w", pid, ErrFiles, err)
 	case err != nil: // it ended while it was opened
 		return nil, fmt.Errorf("process %d: %w: %w", pid, ErrGone, err)
 	}

@@ -38,7 +38,6 @@ func serve(c config.Serve, log *slog.Logger, refuse func(error) int) int {
 	defer end(nil)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	var all parts.Group
 	unusable := make(chan int, 1)
 	all.Go("start", func() {

@@ -137,6 +137,8 @@ func unplaced(err error) string {
 		return doctor.NotSeen
 	case errors.Is(err, process.ErrHidden), errors.Is(err, process.ErrDenied):
 		return doctor.NotRead
+	case errors.Is(err, process.ErrFiles):
+		return doctor.NoFiles
 	case errors.Is(err, process.ErrHanging):
 		return doctor.Hanging
 	}

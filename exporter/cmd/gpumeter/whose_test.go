@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/attribution/process"
 	"github.com/gpumeter/gpumeter/exporter/attribution/slurm"
 	"github.com/gpumeter/gpumeter/exporter/config"
+	"github.com/gpumeter/gpumeter/exporter/doctor"
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
@@ -165,6 +167,18 @@ func TestLabelsWaitForTheFirstQuestion(t *testing.T) {
 		named := slices.ContainsFunc(last.Workloads, func(w telemetry.Part[telemetry.Workload]) bool { return w.Labels.Get("k8s_workload_name") == "Job" })
 		if !named {
 			t.Errorf("first asked within %v: the labels did not wait", jitter)
+		}
+	}
+}
+
+// Each reason why a process has no owner is reported by its own name.
+func TestUnplaced(t *testing.T) {
+	for want, err := range map[string]error{
+		doctor.NotSeen: process.ErrGone, doctor.NotRead: process.ErrDenied, doctor.NoFiles: process.ErrFiles,
+		doctor.Hanging: process.ErrHanging, doctor.NoSense: process.ErrMalformed,
+	} {
+		if got := unplaced(fmt.Errorf("process 7: %w", err)); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
 		}
 	}
 }
