@@ -127,7 +127,7 @@ func TestSlowClientsAreLetGo(t *testing.T) {
 					io.Copy(io.Discard, r.Body)    //nolint:errcheck // it is the client's fault
 					w.Write(make([]byte, 256<<10)) //nolint:errcheck // it is the client's fault
 				})
-				server := newServer(h, slog.New(slog.DiscardHandler))
+				server := newServer(h, NewLimits(slog.New(slog.DiscardHandler)))
 				listener := make(pipes)
 				go server.Serve(listener) //nolint:errcheck // it ends with the listener
 				here, there := net.Pipe()
@@ -201,7 +201,7 @@ func TestServeUntilTold(t *testing.T) {
 	})
 	done := make(chan error)
 	go func() {
-		err := Serve(ctx, slow, Listen{Addresses: []string{address}}, slog.New(slog.DiscardHandler))
+		err := Serve(ctx, Handlers{Network: slow}, Listen{Addresses: []string{address}}, slog.New(slog.DiscardHandler))
 		if !answered.Load() {
 			t.Error("Serve did not wait for the request in flight")
 		}
@@ -227,7 +227,7 @@ func TestServeUntilTold(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("Serve: %v", err)
 	}
-	bad := Serve(context.Background(), slow, Listen{Addresses: []string{"256.0.0.1:1"}}, slog.New(slog.DiscardHandler))
+	bad := Serve(context.Background(), Handlers{Network: slow}, Listen{Addresses: []string{"256.0.0.1:1"}}, slog.New(slog.DiscardHandler))
 	if bad == nil || !strings.Contains(bad.Error(), "256.0.0.1:1") {
 		t.Errorf("a bad address: %v", bad)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -69,15 +70,28 @@ func (n *node) serve(ctx context.Context, c config.Serve, told <-chan os.Signal,
 		})
 	}
 
-	scrapes := prom.NewHandler(n.feed, expose.NewFamilies(n.on), prom.NewProcess(processPeriod))
-	handler := web.NewHandler(web.Config{
+	limits := web.NewLimits(log)
+	scrapes := prom.NewHandler(n.feed, expose.NewFamilies(n.on), prom.NewProcess(processPeriod), limits.Scrapes())
+	handlers := web.NewHandlers(web.Config{
 		Feed: n.feed, Metrics: scrapes, Attribution: doctor.Handler(n.report), Version: build().Version,
-		Lifecycle: c.Web.EnableLifecycle, Debug: c.Web.EnableDebug,
+		Lifecycle: c.Web.EnableLifecycle, Debug: c.Web.EnableDebug, Hosts: hostNames(c), Limits: limits, Logger: log,
 	})
-	return web.Serve(ctx, handler, web.Listen{
+	return web.Serve(ctx, handlers, web.Listen{
 		Addresses: c.Web.ListenAddress, SystemdSocket: c.Web.SystemdSocket, ConfigFile: c.Web.ConfigFile,
+		AdminSocket: c.Web.AdminSocket, Limits: limits,
 		Opened: func(url string) { reading.Go(func() { announce(running, url, n.feed, log) }) },
 	}, log)
+}
+
+// hostNames returns the names of this machine: its own with and without the domain, the node's, and those
+// of --web.lifecycle-host.
+func hostNames(c config.Serve) []string {
+	names := append(slices.Clone(c.Web.LifecycleHost), c.Kubernetes.Node)
+	if own, err := os.Hostname(); err == nil {
+		short, _, _ := strings.Cut(own, ".")
+		names = append(names, own, short)
+	}
+	return names
 }
 
 // sources are tried one after the other; a snapshot.Feed has them.
