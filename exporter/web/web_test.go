@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -181,6 +182,20 @@ func TestLanding(t *testing.T) {
 	if !strings.Contains(get(t, feed{}, "/").Body.String(), "No accelerator") {
 		t.Error("a page without devices must say so")
 	}
+}
+
+// One client that fails TLS handshakes again and again does not fill the log.
+func TestServer_ErrorLogIsLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logs bytes.Buffer
+		server := newServer(http.NotFoundHandler(), NewLimits(slog.New(slog.NewTextHandler(&logs, nil))))
+		for i := range 100 {
+			server.ErrorLog.Printf("http: TLS handshake error from 10.0.0.1:%d: EOF", i+1)
+		}
+		if n := strings.Count(logs.String(), "\n"); n == 0 || n > 10 {
+			t.Errorf("%d lines", n)
+		}
+	})
 }
 
 func TestServeUntilTold(t *testing.T) {

@@ -70,7 +70,7 @@ func serveWithin(t *testing.T, group memoryGroup, a attack) (e *exporter, addres
 	go func() { ended <- e.cmd.Wait() }()
 	t.Cleanup(func() {
 		e.cmd.Process.Kill() //nolint:errcheck // it may have ended
-		<-ended
+		<-ended              //nolint:errcheck // it was killed
 	})
 	return e, address, ended
 }

@@ -23,8 +23,8 @@ const (
 )
 
 // Connections bounds how many connections a server has. When there are too many, it closes one without a
-// request: of the client with the most connections, idle ones first, then the oldest. Its methods are safe
-// for concurrent use.
+// request: of the client with the most connections, first those that never had one, then the oldest. An idle
+// connection of a client that scrapes so outlives a flood. The methods are safe for concurrent use.
 type Connections struct {
 	most   int
 	relief *Relief
@@ -41,7 +41,7 @@ type connection struct {
 	client client
 	cost   int
 	busy   int       // requests being answered
-	served bool      // it had a request: without another one it is idle
+	served bool      // it had a request
 	since  time.Time // when it was accepted, or its last request ended
 }
 
@@ -109,7 +109,7 @@ func (c *Connections) worse(a, b *connection) bool {
 		return m > n
 	}
 	if a.served != b.served {
-		return a.served
+		return b.served
 	}
 	return a.since.Before(b.since)
 }

@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -35,24 +36,24 @@ func accept(c *Connections, from string) (*connected, context.Context) {
 }
 
 // answer answers a request on a connection, and meanwhile calls f.
-func answer(c *Connections, ctx context.Context, f func()) {
+func answer(ctx context.Context, c *Connections, f func()) {
 	h := c.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { f() }))
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil).WithContext(ctx))
 }
 
-// When there are too many, one of the client with the most is closed: an idle one first, then the oldest; and
-// never one with a request.
+// When there are too many, one of the client with the most is closed: first one that never had a request, then
+// the oldest; and never one with a request.
 func TestConnections_ClosesHeaviestClientFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewConnections(4, &Relief{free: func() {}})
 		honest, _ := accept(c, "10.0.0.2:1")
-		oldest, _ := accept(c, "10.0.0.1:1")
-		idle, ctx := accept(c, "10.0.0.1:2")
-		answer(c, ctx, func() {})
+		idle, ctx := accept(c, "10.0.0.1:1")
+		answer(ctx, c, func() {})
+		silent, _ := accept(c, "10.0.0.1:2")
 		busy, ctx := accept(c, "10.0.0.1:3")
-		answer(c, ctx, func() {
-			for _, want := range []*connected{idle, oldest} {
-				if _, _ = accept(c, "10.0.0.3:1"); !want.closed {
+		answer(ctx, c, func() {
+			for i, want := range []*connected{silent, idle} {
+				if accept(c, fmt.Sprintf("10.0.1.%d:1", i)); !want.closed {
 					t.Errorf("%s is not closed next", want.from)
 				}
 			}
@@ -68,7 +69,7 @@ func TestConnections_RefusesWhenAllAreBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewConnections(1, &Relief{free: func() {}})
 		busy, ctx := accept(c, "10.0.0.1:1")
-		answer(c, ctx, func() {
+		answer(ctx, c, func() {
 			if late, _ := accept(c, "10.0.0.2:1"); !late.closed || busy.closed {
 				t.Errorf("closed: the new one %v, the other %v", late.closed, busy.closed)
 			}
