@@ -43,7 +43,7 @@ var mayImport = rooms{
 	"exporter/expose":      {"exporter/expose", "exporter/snapshot", "exporter/metric", "exporter/telemetry"},
 	"exporter/self":        {"exporter/snapshot", "exporter/telemetry", "exporter/metric"},
 	"exporter/doctor":      {"exporter/attribution", "exporter/attribution/kubernetes", "exporter/attribution/slurm", "exporter/diagnosis", "exporter/snapshot", "exporter/telemetry", "exporter/metric"},
-	"exporter/web":         {"exporter/safefile", "exporter/snapshot", "exporter/self", "exporter/expose", "exporter/expose/prom", "exporter/metric", "exporter/telemetry"},
+	"exporter/web":         {"exporter/safefile", "exporter/web/...", "exporter/snapshot", "exporter/self", "exporter/expose", "exporter/expose/prom", "exporter/metric", "exporter/telemetry"},
 	"exporter/config":      {"exporter/safefile", "spell"},
 	"exporter/definition":  {"exporter/metric", "spell"},
 	"exporter/cmd":         {"exporter/...", ".", "spell"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -47,8 +48,11 @@ func atLeast(flag string, d, least time.Duration) error {
 
 // check refuses addresses that nobody can listen on.
 func (w *Web) check() (faults []error) {
+	if w.AdminSocket != "" && !filepath.IsAbs(w.AdminSocket) {
+		faults = append(faults, &SettingError{Flag: "web.admin-socket", Err: fmt.Errorf("%q is no absolute path such as /run/gpumeter.sock", w.AdminSocket)})
+	}
 	if w.SystemdSocket {
-		return nil
+		return faults
 	}
 	for _, a := range w.ListenAddress {
 		_, port, err := net.SplitHostPort(a)

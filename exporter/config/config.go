@@ -87,6 +87,8 @@ type Web struct {
 	ListenAddress   []string `default:":9450" help:"Addresses to listen on; repeatable."`
 	SystemdSocket   bool     `help:"Use systemd's socket activation instead of listen addresses."`
 	EnableLifecycle bool     `help:"Release the devices at a POST to /-/release, and acquire them again at /-/acquire; SIGUSR1 and SIGUSR2 do the same."`
+	LifecycleHost   []string `placeholder:"NAME" help:"Another name of this machine under which /-/release and /-/acquire respond, beside its host name, its node's name and its IP addresses; repeatable."`
+	AdminSocket     string   `placeholder:"PATH" help:"Unix socket, for the exporter's own user and root, that serves /-/release, /-/acquire and /debug/attribution without further conditions: gpumeter doctor --url unix://PATH."`
 	EnableDebug     bool     `help:"Serve /debug/attribution to other machines too; it names pods, jobs and processes."`
 	ConfigFile      string   `name:"config.file" placeholder:"FILE" help:"File of Prometheus' exporter toolkit for TLS, client certificates and basic authentication."`
 }
@@ -100,7 +102,7 @@ type Once struct {
 
 // Doctor are the settings of the doctor command.
 type Doctor struct {
-	URL    string        `name:"url" env:"-" placeholder:"URL" help:"Query the running exporter at this URL, such as http://localhost:9450, instead of reading the node."`
+	URL    string        `name:"url" env:"-" placeholder:"URL" help:"Query the running exporter at this URL, such as http://localhost:9450 or unix:///run/gpumeter.sock, instead of reading the node."`
 	Wait   time.Duration `default:"30s" env:"-" help:"How long to wait for a driver that is still being opened, and for the kubelet, the API server and Slurm's files."`
 	Format string        `enum:"text, json" default:"text" env:"-" help:"Output format: ${enum}."`
 	Node   `embed:""`

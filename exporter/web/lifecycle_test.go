@@ -41,6 +41,7 @@ func (l *fakeLifecycle) release(ctx context.Context, d time.Duration) error {
 // ask sends a request and reads the answer.
 func ask(l *fakeLifecycle, on bool, method, path string, headers ...string) (code int, a lifecycle, body string) {
 	r := httptest.NewRequest(method, path, nil)
+	r.Host = "localhost:9450"
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

@@ -2,16 +2,10 @@
 package web
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
-
-	toolkit "github.com/prometheus/exporter-toolkit/web"
 
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 )
@@ -36,68 +30,39 @@ type Config struct {
 	Version     string
 	Lifecycle   bool // /-/release and /-/acquire are answered
 	Debug       bool // debug endpoints answer other machines too
+	// Hosts are the names of this machine. Requests to release devices must be addressed to one of them, to
+	// localhost or to an IP address.
+	Hosts  []string
+	Limits *Limits      // nil: of its own
+	Logger *slog.Logger // nil: nothing is logged
 }
 
-// NewHandler returns the routes.
-func NewHandler(c Config) http.Handler {
+// Handlers are the routes, as clients of the network and of the admin socket see them.
+type Handlers struct{ Network, Admin http.Handler }
+
+// NewHandler returns the routes for clients of the network.
+func NewHandler(c Config) http.Handler { return NewHandlers(c).Network }
+
+// NewHandlers returns the routes.
+func NewHandlers(c Config) Handlers {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Limits == nil {
+		c.Limits = NewLimits(c.Logger)
+	}
+	return Handlers{Network: c.Limits.connections.Handler(c.routes(false)), Admin: c.routes(true)}
+}
+
+// routes returns the routes. To the admin socket, which only its owner can open, all of them are open.
+func (c Config) routes(admin bool) http.Handler {
 	mux := http.NewServeMux()
+	pages := c.Limits.pages.Handler
 	mux.Handle("GET /metrics", c.Metrics)
 	mux.HandleFunc("GET /healthz", c.healthz)
 	mux.HandleFunc("GET /readyz", c.readyz)
-	mux.HandleFunc("GET /{$}", c.landing)
-	mux.Handle("GET /debug/attribution", c.debug(c.Attribution))
-	c.lifecycle(mux)
+	mux.Handle("GET /{$}", pages(http.HandlerFunc(c.landing)))
+	mux.Handle("GET /debug/attribution", c.debug(c.Attribution, admin, pages))
+	c.lifecycle(mux, admin)
 	return mux
-}
-
-// Listen says where to listen, and with which certificates and passwords.
-type Listen struct {
-	Addresses     []string
-	SystemdSocket bool
-	ConfigFile    string        // of the exporter toolkit
-	Grace         time.Duration // for requests in flight at the end; default 4 s
-	// Opened is called with the URL of each address once it is listened on; nil: it is not.
-	Opened func(url string)
-}
-
-// Serve answers until the context ends, and then lets requests in flight finish.
-func Serve(ctx context.Context, h http.Handler, l Listen, log *slog.Logger) error {
-	server := newServer(h, log)
-	if l.Opened != nil {
-		server.BaseContext = func(n net.Listener) context.Context {
-			l.Opened(address(n))
-			return context.Background()
-		}
-	}
-	stopped := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(l.Grace, 4*time.Second))
-		defer cancel()
-		if err := server.Shutdown(grace); err != nil {
-			log.Warn("requests were cut off", "err", err)
-		}
-	})
-	err := toolkit.ListenAndServe(server, &toolkit.FlagConfig{
-		WebListenAddresses: &l.Addresses, WebSystemdSocket: &l.SystemdSocket, WebConfigFile: &l.ConfigFile,
-	}, log)
-	if !errors.Is(err, http.ErrServerClosed) {
-		stop()
-		return fmt.Errorf("listen on %v: %w", l.Addresses, err)
-	}
-	<-stopped
-	return nil
-}
-
-// newServer returns a server no client can hold on to for ever: each request costs a goroutine and
-// a page's buffers until it is answered.
-func newServer(h http.Handler, log *slog.Logger) *http.Server {
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       time.Minute,
-		WriteTimeout:      time.Minute,     // longer than any sensible scrape timeout
-		IdleTimeout:       5 * time.Minute, // longer than any sensible scrape interval
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
 }

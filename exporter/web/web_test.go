@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -141,7 +142,7 @@ func TestSlowClientsAreLetGo(t *testing.T) {
 					io.Copy(io.Discard, r.Body)    //nolint:errcheck // it is the client's fault
 					w.Write(make([]byte, 256<<10)) //nolint:errcheck // it is the client's fault
 				})
-				server := newServer(h, slog.New(slog.DiscardHandler))
+				server := newServer(h, NewLimits(slog.New(slog.DiscardHandler)))
 				listener := make(pipes)
 				go server.Serve(listener) //nolint:errcheck // it ends with the listener
 				here, there := net.Pipe()
@@ -197,6 +198,20 @@ func TestLanding(t *testing.T) {
 	}
 }
 
+// One client that fails TLS handshakes again and again does not fill the log.
+func TestServer_ErrorLogIsLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logs bytes.Buffer
+		server := newServer(http.NotFoundHandler(), NewLimits(slog.New(slog.NewTextHandler(&logs, nil))))
+		for i := range 100 {
+			server.ErrorLog.Printf("http: TLS handshake error from 10.0.0.1:%d: EOF", i+1)
+		}
+		if n := strings.Count(logs.String(), "\n"); n == 0 || n > 10 {
+			t.Errorf("%d lines", n)
+		}
+	})
+}
+
 func TestServeUntilTold(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -215,7 +230,7 @@ func TestServeUntilTold(t *testing.T) {
 	})
 	done := make(chan error)
 	go func() {
-		err := Serve(ctx, slow, Listen{Addresses: []string{address}}, slog.New(slog.DiscardHandler))
+		err := Serve(ctx, Handlers{Network: slow}, Listen{Addresses: []string{address}}, slog.New(slog.DiscardHandler))
 		if !answered.Load() {
 			t.Error("Serve did not wait for the request in flight")
 		}
@@ -241,7 +256,7 @@ func TestServeUntilTold(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("Serve: %v", err)
 	}
-	bad := Serve(context.Background(), slow, Listen{Addresses: []string{"256.0.0.1:1"}}, slog.New(slog.DiscardHandler))
+	bad := Serve(context.Background(), Handlers{Network: slow}, Listen{Addresses: []string{"256.0.0.1:1"}}, slog.New(slog.DiscardHandler))
 	if bad == nil || !strings.Contains(bad.Error(), "256.0.0.1:1") {
 		t.Errorf("a bad address: %v", bad)
 	}

@@ -45,7 +45,7 @@ func TestRedirect_TokenStaysWithServer(t *testing.T) {
 
 			client, base, err := e.httpClient(func() {})
 			must(t, err)
-			_, err = get(t.Context(), client, base+"/pods") //nolint:bodyclose // there is none
+			_, err = get(t.Context(), client, base+"/pods")
 			if err == nil || !strings.Contains(err.Error(), "redirects") || !strings.Contains(err.Error(), target) || why(err) != Broken {
 				t.Errorf("%s %d: kubelet: %v", name, status, err)
 			}

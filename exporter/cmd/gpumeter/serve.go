@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -95,19 +96,32 @@ func (n *node) serve(ctx context.Context, end func(error), c config.Serve, all *
 		})
 	}
 
-	scrapes := prom.NewHandler(n.feed, expose.NewFamilies(n.on), prom.NewProcess(processPeriod))
-	handler := web.NewHandler(web.Config{
+	limits := web.NewLimits(log)
+	scrapes := prom.NewHandler(n.feed, expose.NewFamilies(n.on), prom.NewProcess(processPeriod), limits.Scrapes())
+	handlers := web.NewHandlers(web.Config{
 		Feed: n.feed, Metrics: scrapes, Attribution: doctor.Handler(n.report), Version: build().Version,
-		Lifecycle: c.Web.EnableLifecycle, Debug: c.Web.EnableDebug,
+		Lifecycle: c.Web.EnableLifecycle, Debug: c.Web.EnableDebug, Hosts: hostNames(c), Limits: limits, Logger: log,
 	})
-	err := web.Serve(ctx, handler, web.Listen{
-		Addresses: c.Web.ListenAddress, SystemdSocket: c.Web.SystemdSocket, ConfigFile: c.Web.ConfigFile, Grace: requestPatience,
+	err := web.Serve(ctx, handlers, web.Listen{
+		Addresses: c.Web.ListenAddress, SystemdSocket: c.Web.SystemdSocket, ConfigFile: c.Web.ConfigFile,
+		AdminSocket: c.Web.AdminSocket, Limits: limits, Grace: requestPatience,
 		Opened: func(url string) { all.Go("announcement", func() { announce(running, url, n.feed, log) }) },
 	}, log)
 	if err != nil {
 		log.Error("not serving", "err", err)
 		end(errNotServing)
 	}
+}
+
+// hostNames returns the names of this machine: its own with and without the domain, the node's, and those
+// of --web.lifecycle-host.
+func hostNames(c config.Serve) []string {
+	names := append(slices.Clone(c.Web.LifecycleHost), c.Kubernetes.Node)
+	if own, err := os.Hostname(); err == nil {
+		short, _, _ := strings.Cut(own, ".")
+		names = append(names, own, short)
+	}
+	return names
 }
 
 // sources are tried one after the other; a snapshot.Feed has them.

@@ -49,7 +49,7 @@ type way struct {
 // waysToServe are ours and what one would write with client_golang. The page of each holds the same series.
 func waysToServe(s *snapshot.Snapshot) []way {
 	families := expose.NewFamilies(ofDevices)
-	ours := NewHandler(fixed{s}, families, nil)
+	ours := NewHandler(fixed{s}, families, nil, Gates{})
 	body := new(bytes.Buffer)
 	NewEncoder(families, Text).Encode(body, s) //nolint:errcheck // a bytes.Buffer never fails
 	finished := body.Bytes()

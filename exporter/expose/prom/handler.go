@@ -29,12 +29,31 @@ type Handler struct {
 	process  *Process
 	pages    [formats]sync.Pool // of *page; what is idle is freed by the garbage collector
 	families *expose.Families
+	gates    Gates
+}
+
+// Gate bounds how many pages are written at once; a limit.Gate is one.
+type Gate interface {
+	// Enter returns what the page is to be written to, and what to call after it, or has refused the request.
+	Enter(http.ResponseWriter, *http.Request) (out http.ResponseWriter, leave func(), ok bool)
+}
+
+// Gates bound the pages that are written at once: each takes a buffer, and a compressed one a megabyte. Nil
+// gates bound nothing.
+type Gates struct{ Plain, Compressed Gate }
+
+// of returns the gate of pages with an encoding; nil: there is none.
+func (g Gates) of(encoding string) Gate {
+	if encoding == "" {
+		return g.Plain
+	}
+	return g.Compressed
 }
 
 // NewHandler returns a handler that serves those families of the feed's snapshots, and the
 // process' own series when process is not nil.
-func NewHandler(feed Feed, families *expose.Families, process *Process) *Handler {
-	h := &Handler{feed: feed, families: families, process: process, index: map[string]int{}}
+func NewHandler(feed Feed, families *expose.Families, process *Process, gates Gates) *Handler {
+	h := &Handler{feed: feed, families: families, process: process, gates: gates, index: map[string]int{}}
 	for i, d := range families.Descs {
 		h.index[d.Prom] = i
 	}
@@ -60,7 +79,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := deadline(r)
 	defer cancel()
-	s := h.feed.Snapshot(ctx)
+	s := h.feed.Snapshot(ctx) // before the gate: waiting for a device takes no seat
+	coding := encoding(strings.Join(r.Header.Values("Accept-Encoding"), ","))
+	if gate := h.gates.of(coding); gate != nil {
+		out, leave, ok := gate.Enter(w, r)
+		if !ok {
+			return
+		}
+		defer leave()
+		w = out
+	}
 	chosen := expfmt.NegotiateAccept(r.Header, accepted()...)
 	format := formatOf(chosen)
 	header := w.Header()
@@ -68,7 +96,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Vary", "Accept, Accept-Encoding")
 	p := h.pages[format].Get().(*page)
 	defer h.pages[format].Put(p)
-	out, finish := p.compress(w, encoding(strings.Join(r.Header.Values("Accept-Encoding"), ",")))
+	out, finish := p.compress(w, coding)
 	if p.write(out, s, h.process, only) == nil { // else the scraper has gone: nothing is left to say to it
 		finish()
 	}

@@ -135,7 +135,7 @@ type fixed struct{ s *snapshot.Snapshot }
 func (f fixed) Snapshot(context.Context) *snapshot.Snapshot { return f.s }
 
 func handler(s *snapshot.Snapshot) *Handler {
-	return NewHandler(fixed{s}, expose.NewFamilies(everything), NewProcess(time.Hour))
+	return NewHandler(fixed{s}, expose.NewFamilies(everything), NewProcess(time.Hour), Gates{})
 }
 
 const (

@@ -11,14 +11,29 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 )
 
-// Field tags of io/prometheus/client/metrics.proto: the number of a field, shifted by 3, and its wire
-// type (0 varint, 1 64 bits, 2 with a length).
+// Wire types of protobuf.
 const (
-	familyName, familyHelp, familyType, familyMetric, familyUnit = 1<<3 | 2, 2<<3 | 2, 3<<3 | 0, 4<<3 | 2, 5<<3 | 2
-	metricGauge, metricCounter, metricHistogram                  = 2<<3 | 2, 3<<3 | 2, 7<<3 | 2
-	numberValue                                                  = 1<<3 | 1 // of Gauge and of Counter
-	histogramCount, histogramSum, histogramBucket                = 1<<3 | 0, 2<<3 | 1, 3<<3 | 2
-	bucketCount, bucketBound                                     = 1<<3 | 0, 2<<3 | 1
+	wireVarint = iota
+	wireFixed64
+	wireBytes
+)
+
+// Field tags of io/prometheus/client/metrics.proto: the number of a field, shifted by 3, and its wire type.
+const (
+	familyName      = 1<<3 | wireBytes
+	familyHelp      = 2<<3 | wireBytes
+	familyType      = 3<<3 | wireVarint
+	familyMetric    = 4<<3 | wireBytes
+	familyUnit      = 5<<3 | wireBytes
+	metricGauge     = 2<<3 | wireBytes
+	metricCounter   = 3<<3 | wireBytes
+	metricHistogram = 7<<3 | wireBytes
+	numberValue     = 1<<3 | wireFixed64 // of Gauge and of Counter
+	histogramCount  = 1<<3 | wireVarint
+	histogramSum    = 2<<3 | wireFixed64
+	histogramBucket = 3<<3 | wireBytes
+	bucketCount     = 1<<3 | wireVarint
+	bucketBound     = 2<<3 | wireFixed64
 )
 
 // Values of the enum MetricType.
