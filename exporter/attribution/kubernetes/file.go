@@ -1,10 +1,12 @@
 package kubernetes
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // watched is a file that is looked at now and then; a look costs one system call.
@@ -32,13 +34,19 @@ func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// readFile reads a file of no more than the limit.
+// errNotFile is a pipe, a device or a directory where a file is expected.
+var errNotFile = errors.New("not a regular file")
+
+// readFile reads a regular file of no more than the limit. It does not wait for the writer of a pipe.
 func readFile(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fmt.Errorf("%s: %w", path, errNotFile))
+	}
 	return readAll(f, path, most)
 }
 
