@@ -125,7 +125,8 @@ func parseCheckpoint(raw []byte) (entries []given, offers map[string][]string, b
 			DeviceIDs                           json.RawMessage
 		}
 		ids := []string{}
-		if json.Unmarshal(part, &e) != nil || !byNUMA(e.DeviceIDs, &ids) || !isUID(e.PodUID) || !isContainerName(e.ContainerName) || !isResource(e.ResourceName) {
+		read := json.Unmarshal(part, &e) == nil
+		if !read || !byNUMA(e.DeviceIDs, &ids) || !isUID(e.PodUID) || !isContainerName(e.ContainerName) || !isResource(e.ResourceName) {
 			broken++
 			return nil
 		}
@@ -138,7 +139,8 @@ func parseCheckpoint(raw []byte) (entries []given, offers map[string][]string, b
 	offered := mostHoldings
 	offer := func(resource string, part json.RawMessage) error {
 		var ids []string
-		if !isResource(resource) || !fewIDs(part) || json.Unmarshal(part, &ids) != nil {
+		read := fewIDs(part) && json.Unmarshal(part, &ids) == nil
+		if !read || !isResource(resource) {
 			broken++
 			return nil
 		}

@@ -146,13 +146,11 @@ type watchBody struct {
 // Read implements io.Reader.
 func (b *watchBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	large := false
+	large := b.lines
 	if b.framed {
-		large = b.frames(p[:n])
-	} else {
-		large = b.lines(p[:n])
+		large = b.frames
 	}
-	if large {
+	if large(p[:n]) {
 		return 0, fmt.Errorf("kubernetes: event of a watch: %w: %d bytes", errTooLarge, mostEvent)
 	}
 	return n, err
