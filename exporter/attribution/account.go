@@ -20,7 +20,7 @@ type account struct {
 	frozen   bool      // its labels do not change any more
 	live     bool      // its hold is over
 	retired  bool      // another of its name and other labels came after it
-	into     *account  // that tells it, together with others; nil: it is told
+	tenant   string    // whose share of the limit it takes
 	line     *usage    // it is billed to, once its labels are frozen
 	model    string    // of the device
 	labels   *metric.Labels
@@ -96,33 +96,25 @@ type key struct {
 func (a *account) book(more bill) {
 	a.bill.add(more)
 	a.unbilled.add(more)
-	if a.into != nil {
-		a.into.bill.add(more)
-	}
 }
 
-// take takes over what another account has counted, of which nothing was told under its own name yet. What
-// was folded is told already, with the others of type overflow.
+// take takes over what another account has counted, of which nothing was told under its own name yet.
 func (a *account) take(from *account) {
 	a.unbilled.add(from.unbilled)
-	if from.into == nil {
-		a.count(from)
-	}
+	a.count(from)
 }
 
-// count adds what another account has counted, as it is told.
+// count adds what another account has counted.
 func (a *account) count(from *account) {
-	for to := a; to != nil; to = to.into {
-		to.bill.add(from.bill)
-		for i := range to.xids {
-			to.xids[i].add(from.xids[i])
-		}
-		for i := range to.ecc {
-			to.ecc[i].add(from.ecc[i])
-		}
-		for i := range to.throttle {
-			to.throttle[i].add(from.throttle[i])
-		}
+	a.bill.add(from.bill)
+	for i := range a.xids {
+		a.xids[i].add(from.xids[i])
+	}
+	for i := range a.ecc {
+		a.ecc[i].add(from.ecc[i])
+	}
+	for i := range a.throttle {
+		a.throttle[i].add(from.throttle[i])
 	}
 }
 
@@ -142,8 +134,13 @@ func (a *account) settle(w Workload, d Detail, method string, now time.Time, hol
 		a.workload, a.detail, a.method = w, d, method
 		a.info = a.describe()
 	}
-	waits := w.Type == telemetry.WorkloadTypeKubernetes || w.Type == telemetry.WorkloadTypeSlurm // for what made the pod, for the user
-	a.frozen = a.frozen || !waits || now.Sub(a.born) >= hold
+	a.frozen = a.frozen || !w.waits() || now.Sub(a.born) >= hold
+}
+
+// waits reports whether more of the workload becomes known after it is first seen: what made the pod, or the
+// job's user.
+func (w *Workload) waits() bool {
+	return w.Type == telemetry.WorkloadTypeKubernetes || w.Type == telemetry.WorkloadTypeSlurm
 }
 
 // describe makes the info series.

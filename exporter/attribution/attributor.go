@@ -42,9 +42,11 @@ type Attributor struct {
 	said     []Claim     // of them
 	wards    map[string]*ward
 	accounts map[key]*account
-	order    []*account // by first sight, those that were retired too
-	told     int        // accounts that are not folded
-	folded   folded
+	order    []*account     // by first sight, those that were retired too
+	told     int            // accounts
+	tenants  map[string]int // accounts of each tenant
+	folds    folds
+	billed   uint64 // workloads billed to a line of type overflow
 	ledger   map[telemetry.UsageAttributes]*usage
 	lines    []*usage // by first sight
 	clamps   map[string]uint64
@@ -89,7 +91,7 @@ func New(cfg Config) *Attributor {
 	return &Attributor{
 		cfg: cfg, wards: map[string]*ward{}, accounts: map[key]*account{}, ledger: map[telemetry.UsageAttributes]*usage{},
 		clamps: map[string]uint64{"gpu.workload.busy.time": 0, "gpu.workload.memory.usage": 0, "gpu.workload.allocated.time": 0},
-		joined: map[joined]*both{},
+		joined: map[joined]*both{}, tenants: map[string]int{}, folds: newFolds(),
 	}
 }
 
@@ -229,10 +231,7 @@ func (a *Attributor) account(w *ward, o *Owner, in interval, weight float64, mea
 		a.clamps["gpu.workload.busy.time"]++
 	}
 	for _, p := range parts {
-		if acc := a.accounts[key{o.Thing, identity(p.workload)}]; acc != nil {
-			acc.book(p.bill)
-			a.charge(acc)
-		}
+		a.post(o.Thing, p)
 	}
 }
 
@@ -250,17 +249,56 @@ func (a *Attributor) meet(o *Owner, d *snapshot.Device, in interval, weight floa
 		if i < len(o.Holders) { // they come first
 			detail = o.Holders[i].Detail
 		}
-		acc := a.open(o.Thing, p.workload, detail, method)
-		acc.model = d.Identity.Model
-		acc.book(p.bill)
-		a.charge(acc)
+		if acc := a.open(o.Thing, p.workload, detail, method, d.Identity.Model); acc != nil {
+			acc.model = d.Identity.Model
+		}
+		a.post(o.Thing, p)
 	}
 }
 
-// open returns the account of a workload on a thing.
-func (a *Attributor) open(at Thing, w Workload, d Detail, method string) *account {
+// post books a part to its workload's account, or to that of the folded.
+func (a *Attributor) post(at Thing, p part) {
+	if acc := a.accounts[key{at, identity(p.workload)}]; acc != nil {
+		acc.book(p.bill)
+		a.charge(acc)
+		return
+	}
+	if f := a.folds.find(at, p.workload); f != nil {
+		if all := a.overflowOf(at); all != nil {
+			all.bill.add(p.bill)
+		}
+		f.unbilled.add(p.bill)
+		a.chargeFold(f)
+	}
+}
+
+// bookedTo returns the account that a workload is booked to: its own, or that of all that are folded. It is nil
+// where there is neither.
+func (a *Attributor) bookedTo(at Thing, w Workload) *account {
+	if acc := a.accounts[key{at, identity(w)}]; acc != nil {
+		return acc
+	}
+	if a.folds.find(at, w) != nil {
+		return a.overflowOf(at)
+	}
+	return nil
+}
+
+// open returns the account of a workload on a thing, nil when the workload is folded.
+func (a *Attributor) open(at Thing, w Workload, d Detail, method, model string) *account {
+	hold := a.cfg.Hold
+	if d.Awaited {
+		hold = max(hold, a.cfg.Await)
+	}
 	k := key{at, identity(w)}
 	acc := a.accounts[k]
+	if acc == nil {
+		if f := a.folds.find(at, w); f != nil {
+			a.openOverflow(at)
+			a.seeFold(f, w, model, hold)
+			return nil
+		}
+	}
 	if acc != nil && acc.frozen && acc.workload != w && acc.turn+1 < a.turn {
 		acc.retired, acc = true, nil // it ended, and another came that has its name and not its labels
 	}
@@ -268,23 +306,21 @@ func (a *Attributor) open(at Thing, w Workload, d Detail, method string) *accoun
 		acc = a.resume(k, w, acc)
 	}
 	if acc == nil {
-		acc = &account{at: at, born: a.clock}
+		if !a.admit(w) {
+			delete(a.accounts, k) // that of one that ended
+			a.openOverflow(at)
+			a.seeFold(a.folds.add(at, w, a.clock), w, model, hold)
+			return nil
+		}
+		acc = &account{at: at, born: a.clock, workload: w, tenant: w.tenant()}
 		a.accounts[k] = acc
 		a.order = append(a.order, acc)
-		acc.workload = w
-		a.admit(acc)
+		a.enter(acc)
 	}
 	if acc.turn != a.turn {
 		acc.turn, acc.seen, acc.memory = a.turn, a.clock, metric.Value{}
 	}
-	hold := a.cfg.Hold
-	if d.Awaited {
-		hold = max(hold, a.cfg.Await)
-	}
 	acc.settle(w, d, method, a.clock, hold)
-	if acc.into != nil {
-		acc.into = a.open(at, overflow, Detail{}, "")
-	}
 	return acc
 }
 
@@ -304,6 +340,7 @@ func (a *Attributor) charge(acc *account) {
 // sweep bills the workloads that have ended before their labels stood, and ends what nobody has
 // touched for long enough.
 func (a *Attributor) sweep() {
+	a.sweepFolds()
 	for _, acc := range a.order {
 		if !acc.frozen && acc.turn != a.turn {
 			acc.frozen = true

@@ -67,7 +67,7 @@ func (a *Attributor) suffer(o *Owner, in increase) {
 	if sole := o.Sole(); sole != nil {
 		w = sole.Workload
 	}
-	for acc := a.accounts[key{o.Thing, identity(w)}]; acc != nil; acc = acc.into {
+	if acc := a.bookedTo(o.Thing, w); acc != nil {
 		for i := range in.xids {
 			acc.xids[i].add(in.xids[i])
 		}

@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"github.com/gpumeter/gpumeter/exporter/metric"
+	"github.com/gpumeter/gpumeter/exporter/telemetry"
 )
 
 // hold notes what memory each workload holds now, and returns how much of the thing's that is.
@@ -10,16 +11,17 @@ func (a *Attributor) hold(o *Owner, used metric.Value, uses []Use, listed bool) 
 	sums, whole := holdings(o.Thing, uses, listed)
 	rest := total
 	set := func(acc *account, n float64) {
-		acc.memory.Set(n)
-		told += n
-		if acc.into != nil {
-			together, _ := acc.into.memory.Get()
-			acc.into.memory.Set(together + n)
+		if acc.workload.Type == telemetry.WorkloadTypeOverflow {
+			together, _ := acc.memory.Get()
+			acc.memory.Set(together + n)
+		} else {
+			acc.memory.Set(n)
 		}
+		told += n
 	}
 	for i := range o.Holders {
 		h := &o.Holders[i]
-		acc := a.accounts[key{o.Thing, identity(h.Workload)}]
+		acc := a.bookedTo(o.Thing, h.Workload)
 		if acc == nil {
 			continue
 		}
@@ -36,7 +38,7 @@ func (a *Attributor) hold(o *Owner, used metric.Value, uses []Use, listed bool) 
 		case o.Sole() != nil && known:
 			set(acc, total)
 			rest = 0
-		default:
+		case acc.workload.Type != telemetry.WorkloadTypeOverflow:
 			acc.memory.Fail(metric.Unsupported)
 		}
 	}

@@ -33,7 +33,7 @@ func (u *usage) tell(now time.Time, hold time.Duration) telemetry.Part[telemetry
 // namespace or account, and beyond twice the limit that of all.
 func (a *Attributor) line(who telemetry.UsageAttributes) *usage {
 	if a.ledger[who] == nil && len(a.lines) >= a.cfg.Limit && who.WorkloadType < telemetry.WorkloadTypeUnattributed {
-		a.folded.billed++
+		a.billed++
 		who = telemetry.UsageAttributes{
 			Model: who.Model, WorkloadType: telemetry.WorkloadTypeOverflow, K8sNamespaceName: who.K8sNamespaceName, SlurmAccount: who.SlurmAccount,
 		}

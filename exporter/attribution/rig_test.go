@@ -15,6 +15,7 @@ import (
 
 // rig is a machine of several devices, which may be cut into parts and may not answer.
 type rig struct {
+	units int // that a storm has had
 	*testing.T
 	a      *Attributor
 	now    time.Time

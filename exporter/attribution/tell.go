@@ -19,9 +19,6 @@ func (a *Attributor) tell(s *snapshot.Snapshot) {
 		s.Owners = append(s.Owners, a.ownerSeries(&o))
 	}
 	for _, acc := range a.order {
-		if acc.into != nil {
-			continue
-		}
 		s.Workloads = append(s.Workloads, acc.tell(a.turn, a.clock, a.cfg.Hold))
 		if acc.workload.Type < telemetry.WorkloadTypeUnattributed && !acc.retired { // its successor's info has the same labels
 			s.Details = append(s.Details, acc.info)

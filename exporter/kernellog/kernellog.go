@@ -63,6 +63,7 @@ type Log struct {
 
 	known bool      // the sequence is
 	next  uint64    // sequence of the record that comes next
+	ended uint64    // 1 more than the highest sequence met; 0: none
 	start time.Time // of the clock of the records
 	fresh bool      // the next record was waited for
 
@@ -109,9 +110,9 @@ func Open(c Config) (*Log, error) {
 	}
 	l.start = l.now().Add(-running())
 	switch {
-	case l.boot != "" && c.From.Boot == l.boot:
+	case l.boot != "" && c.From.Boot == l.boot && c.From.Sequence <= lastSequence:
 		l.known, l.next = true, c.From.Sequence+1
-	case l.boot == "" || !c.History:
+	case l.boot == "" || !c.History || c.From.Boot == l.boot:
 		if err := l.lines.skip(); err != nil {
 			return nil, fmt.Errorf("kernel log: %w", errors.Join(err, l.Close()))
 		}
@@ -158,6 +159,9 @@ func (l *Log) Run(ctx context.Context, deliver func([]Event, Cursor)) error {
 				continue
 			}
 		}
+		if line == nil {
+			l.behind()
+		}
 		due := l.deliver(deliver)
 		if line == nil {
 			l.fresh = true
@@ -187,6 +191,7 @@ func (l *Log) take(line []byte) {
 		l.faults.Unreadable++
 		return
 	}
+	l.ended = max(l.ended, r.sequence+1)
 	if l.known && r.sequence < l.next {
 		return // read in an earlier run, or in a file that was written anew
 	}
@@ -207,6 +212,14 @@ func (l *Log) take(line []byte) {
 		l.hear(pending{Event{at, s.pci, l.uuids[s.pci], s.code, strings.ToValidUTF8(s.text, "\uFFFD")}, r.sequence, true})
 	default:
 		l.hear(pending{Event{At: at, PCI: s.pci, UUID: l.uuids[s.pci], Code: fallen}, r.sequence, false})
+	}
+}
+
+// behind corrects a cursor that is beyond the end of the log: no run before can have read that far, and
+// what comes is new.
+func (l *Log) behind() {
+	if l.known && l.ended > 0 && l.ended < l.next {
+		l.next = l.ended
 	}
 }
 

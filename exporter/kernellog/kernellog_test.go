@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -153,6 +154,42 @@ func TestWhereItBegins(t *testing.T) {
 			if h.cursor.Boot != l.boot {
 				t.Errorf("the cursor is of boot %q, want %q", h.cursor.Boot, l.boot)
 			}
+		})
+	}
+}
+
+// A sequence that the kernel cannot have come to, in the log or in the cursor that a run before has left, does
+// not end reading.
+func TestLog_ImpossibleSequence(t *testing.T) {
+	here := proc(t, boot)
+	t.Run("in the log", func(t *testing.T) {
+		j := newJournal(t)
+		j.says(xid(13))
+		for _, sequence := range []uint64{math.MaxUint64, math.MaxUint64 - 1, 1 << 60} {
+			j.write(fmt.Sprintf("3,%d,1500,-;%s\n", sequence, xid(62)))
+		}
+		j.says(xid(31))
+		h := listen(t, Config{Path: j.path, Proc: here, History: true})
+		h.until(2, 13, 31)
+		j.says(xid(43))
+		h.until(3, 13, 31, 43)
+		if h.faults.Unreadable != 3 || h.faults.Overwritten != 0 {
+			t.Errorf("%+v", h.faults)
+		}
+	})
+	for name, kept := range map[string]uint64{"in the cursor": math.MaxUint64 - 1, "in the cursor, beyond the end": 1000} {
+		t.Run(name, func(t *testing.T) {
+			j := newJournal(t)
+			j.says(xid(13), xid(31))
+			l, err := Open(Config{Path: j.path, Proc: here, History: true, From: Cursor{boot, kept}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.says("seen by whoever reads from here")
+			h := run(t, l)
+			h.until(3)
+			j.says(xid(45))
+			h.until(4, 45)
 		})
 	}
 }

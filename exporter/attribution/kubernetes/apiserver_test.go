@@ -210,7 +210,7 @@ func TestLostConnections(t *testing.T) {
 		"something other": {errors.New("x509: signed by nobody"), Unavailable},
 	} {
 		fails := roundTripper(func(*http.Request) (*http.Response, error) { return nil, c.err })
-		client := http.Client{Transport: limited{fails, 1, nil}}
+		client := http.Client{Transport: limited{fails, nil}}
 		_, err := client.Get("https://10.0.0.1") //nolint:noctx,bodyclose // there is no answer
 		if got := why(err); got != c.want || utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) {
 			t.Errorf("%s: %v is %s, want %s", name, err, got, c.want)

@@ -4,9 +4,8 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// mostHoldings is how many ids of all pods are kept: a node that offers 100 replicas of each of its
-// devices, and a thousand of what is no device, has fewer.
-const mostHoldings = 65536
+// mostHoldings is how many IDs of all pods are kept: 64 devices with 100 replicas each have fewer.
+const mostHoldings = 8192
 
 // assembly makes holdings of an answer of the kubelet's.
 type assembly struct {

@@ -1,15 +1,15 @@
 package kubernetes
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/gpumeter/gpumeter/exporter/safefile"
 )
-
-// mostCheckpoint is how much of the checkpoint is read, bytes.
-const mostCheckpoint = 16 << 20
 
 // given is what one container was given of one resource, as the checkpoint tells. There the pod has its
 // UID, which pod resources do not tell, and stays after it has ended until other devices are given away.
@@ -52,7 +52,11 @@ func (l *ledger) read(ctx context.Context) {
 	entries, offers, broken, err := parseCheckpoint(raw)
 	l.counts.rejected.Add(uint64(broken))
 	if err != nil {
-		l.health.ill(Broken, fmt.Errorf("%s: %w", l.file.path, err))
+		reason := Broken
+		if errors.Is(err, errTooLarge) {
+			reason = TooLarge
+		}
+		l.health.ill(reason, fmt.Errorf("%s: %w", l.file.path, err))
 		return
 	}
 	l.health.well()
@@ -115,43 +119,80 @@ func (l *ledger) listed(uids map[string]bool) {
 	}
 }
 
-// parseCheckpoint reads the device manager's checkpoint. An entry of no sense costs itself.
+// parseCheckpoint reads the device manager's checkpoint. An entry of no sense costs itself, as does one with more
+// IDs than are kept of all pods.
 func parseCheckpoint(raw []byte) (entries []given, offers map[string][]string, broken int, err error) {
-	var file struct {
-		Data struct {
-			PodDeviceEntries  []json.RawMessage
-			RegisteredDevices map[string]json.RawMessage
-		}
-	}
-	if err := json.Unmarshal(raw, &file); err != nil {
-		return nil, nil, 0, err
-	}
-	for _, part := range file.Data.PodDeviceEntries {
+	offers = map[string][]string{}
+	left := mostHoldings // IDs that pods hold
+	entry := func(part json.RawMessage) error {
 		var e struct {
 			PodUID, ContainerName, ResourceName string
 			DeviceIDs                           json.RawMessage
 		}
 		ids := []string{}
-		if json.Unmarshal(part, &e) != nil || !byNUMA(e.DeviceIDs, &ids) || !isUID(e.PodUID) || !isContainerName(e.ContainerName) || !isResource(e.ResourceName) {
+		read := json.Unmarshal(part, &e) == nil
+		if !read || !byNUMA(e.DeviceIDs, &ids) || !isUID(e.PodUID) || !isContainerName(e.ContainerName) || !isResource(e.ResourceName) {
 			broken++
-			continue
+			return nil
+		}
+		if left -= max(len(ids), 1); left < 0 {
+			return fmt.Errorf("%w: %d IDs", errTooLarge, mostHoldings)
 		}
 		entries = append(entries, given{UID: e.PodUID, Container: e.ContainerName, Resource: e.ResourceName, IDs: ids})
+		return nil
 	}
-	offers = map[string][]string{}
-	for resource, part := range file.Data.RegisteredDevices {
+	offered := mostHoldings
+	offer := func(resource string, part json.RawMessage) error {
 		var ids []string
-		if !isResource(resource) || json.Unmarshal(part, &ids) != nil {
+		read := fewIDs(part) && json.Unmarshal(part, &ids) == nil
+		if !read || !isResource(resource) {
 			broken++
-			continue
+			return nil
+		}
+		if offered -= max(len(ids), 1); offered < 0 {
+			return fmt.Errorf("%w: %d IDs", errTooLarge, mostHoldings)
 		}
 		offers[resource] = ids
+		return nil
 	}
-	return entries, offers, broken, nil
+	d := json.NewDecoder(bytes.NewReader(raw))
+	err = members(d, func(key string) error {
+		if key != "Data" {
+			return skip(d)
+		}
+		return members(d, func(key string) error {
+			switch key {
+			case "PodDeviceEntries":
+				return elements(d, entry)
+			case "RegisteredDevices":
+				return members(d, func(resource string) error {
+					var part json.RawMessage
+					if err := d.Decode(&part); err != nil {
+						return err
+					}
+					return offer(resource, part)
+				})
+			}
+			return skip(d)
+		})
+	})
+	if err == nil {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
+			return entries, offers, broken, nil
+		}
+		err = errors.Join(errors.New("more than one document"), err)
+	}
+	return nil, nil, broken, err
 }
+
+// fewIDs reports whether a list in JSON has no more texts than IDs are kept of all pods.
+func fewIDs(raw []byte) bool { return bytes.Count(raw, []byte{','}) < mostHoldings }
 
 // byNUMA reads the ids by NUMA node, as they are since Kubernetes 1.20, or in one list, as before.
 func byNUMA(raw json.RawMessage, into *[]string) bool {
+	if !fewIDs(raw) {
+		return false
+	}
 	var nodes map[string][]string
 	if json.Unmarshal(raw, &nodes) == nil {
 		for _, ids := range nodes {

@@ -33,9 +33,6 @@ type Endpoint struct {
 // serviceAccount is where a pod finds the token and the authority of its cluster.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
-// mostBody is how much of one answer is read over HTTP, bytes.
-const mostBody = 64 << 20
-
 // errOutside is the failure of asking the API server of a cluster this process does not run in.
 var errOutside = errors.New("not in a pod: KUBERNETES_SERVICE_HOST is not set")
 
@@ -65,7 +62,7 @@ func (e Endpoint) config(asked func()) (*rest.Config, error) {
 		TLSClientConfig: rest.TLSClientConfig{CAFile: e.CAFile, Insecure: e.Insecure},
 		QPS:             -1, // what is asked has its own pace
 		WarningHandler:  rest.NoWarnings{},
-		WrapTransport:   func(next http.RoundTripper) http.RoundTripper { return limited{next, mostBody, asked} },
+		WrapTransport:   func(next http.RoundTripper) http.RoundTripper { return limited{next, asked} },
 	}
 	if e.Insecure {
 		cfg.CAFile = ""
@@ -124,7 +121,6 @@ func (e Endpoint) httpClient(asked func()) (*http.Client, string, error) {
 // limit. It is below what adds the token.
 type limited struct {
 	next  http.RoundTripper
-	most  int64
 	asked func() // is called for each request; nil: it is not
 }
 
@@ -159,10 +155,13 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer.Body.Close()                                                                                  //nolint:errcheck // it is not read
 		return nil, &refusal{r.URL.Redacted(), answer.StatusCode, pauseOf(answer.Header.Get("Retry-After"))} // client-go would ask again by itself, ten times
 	}
-	if err == nil && answer.Body != nil && !r.URL.Query().Has("watch") {
-		answer.Body = &limitedBody{answer.Body, l.most}
+	if err == nil && answer.Body != nil {
+		err = limitBody(r, answer)
 	}
-	return answer, err
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
 }
 
 // redirected describes a redirect. None is followed: HTTP clients would send the token to the other server,
@@ -182,7 +181,7 @@ type limitedBody struct {
 
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, fmt.Errorf("kubernetes: %w", errTooLarge)
+		return 0, fmt.Errorf("kubernetes: answer over HTTP: %w: %d bytes", errTooLarge, mostBody)
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
@@ -208,9 +207,10 @@ func get(ctx context.Context, client *http.Client, url string) (io.ReadCloser, e
 }
 
 // items calls f for each item of a list of Kubernetes', as it comes in: a list of pods is long, and one
-// item of no sense is no reason to forget the others.
+// item of no sense is no reason to forget the others. An item of more than mostEvent ends the reading.
 func items(r io.Reader, f func(raw json.RawMessage)) error {
-	d := json.NewDecoder(r)
+	limited := &itemReader{r, mostEvent}
+	d := json.NewDecoder(limited)
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return errors.Join(errList, err)
 	}
@@ -238,6 +238,7 @@ func items(r io.Reader, f func(raw json.RawMessage)) error {
 				return errors.Join(errList, err)
 			}
 			f(raw)
+			limited.left = mostEvent
 		}
 		if _, err := d.Token(); err != nil {
 			return errors.Join(errList, err)

@@ -14,9 +14,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// mostReceived is how much of one answer is read. The kubelet of a node with 1,000 pods needs less than one.
-const mostReceived = 16 << 20
-
 // line is a connection to a socket of the kubelet. It is kept for as long as the socket is the same
 // file, and redialled by itself, with growing and jittered pauses.
 type line struct {
@@ -49,7 +46,7 @@ func openLine(socket string) (*line, error) {
 			Backoff:           backoff.Config{BaseDelay: 500 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 15 * time.Second},
 			MinConnectTimeout: 5 * time.Second,
 		}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostReceived)),
+		grpc.WithDefaultCallOptions(within(mostReceived), grpc.ForceCodecV2(newCountedCodec())),
 		grpc.WithIdleTimeout(0), // one long connection, not one for each time it is needed
 		grpc.WithDisableServiceConfig(),
 	)

@@ -1,6 +1,8 @@
 package kubernetes
 
 import (
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 )
@@ -28,4 +30,13 @@ func (w *watched) changed() bool {
 // gone is soon another's, so its time counts too.
 func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+}
+
+// readAll reads no more than the limit.
+func readAll(r io.Reader, name string, most int64) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(raw)) > most {
+		err = fmt.Errorf("%s: %w: %d bytes", name, errTooLarge, most)
+	}
+	return raw, err
 }

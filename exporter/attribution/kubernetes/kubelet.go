@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -89,11 +90,14 @@ func (k *kubeletPods) list(ctx context.Context) error {
 			k.counts.rejected.Add(1)
 			return
 		}
-		if pod, err := k.reader.pod(p.record()); err == nil {
+		if pod, err := k.reader.pod(p.record()); err == nil && len(all) <= mostPods {
 			all = append(all, pod)
 		}
 	}); err != nil {
 		return err
+	}
+	if len(all) > mostPods {
+		return fmt.Errorf("kubernetes: %s: %w: %d pods", k.url, errTooLarge, mostPods)
 	}
 	k.table.replace(all, k.health)
 	k.health.well()

@@ -115,16 +115,16 @@ func TestNoTokenInTheClear(t *testing.T) {
 // No more of an answer is read than is sensible, and a watch is not cut off.
 func TestLimitedBody(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, strings.Repeat(" ", 1001))
+		fmt.Fprint(w, strings.Repeat(strings.Repeat(" ", 1023)+"\n", mostBody/1024+1))
 	}))
 	t.Cleanup(s.Close)
-	client := &http.Client{Transport: limited{http.DefaultTransport, 1000, nil}}
+	client := &http.Client{Transport: limited{http.DefaultTransport, nil}}
 	for url, fails := range map[string]bool{s.URL: true, s.URL + "/?watch=1": false} {
 		answer, err := client.Get(url)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = io.ReadAll(answer.Body)
+		_, err = readAll(answer.Body, "answer", 2*mostBody)
 		if err := answer.Body.Close(); err != nil {
 			t.Error(err)
 		}

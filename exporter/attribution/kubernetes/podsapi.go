@@ -98,7 +98,7 @@ func (a *podsAPI) list(ctx context.Context, client pods.PodsClient) error {
 	a.counts.ask(KubeletPods)
 	ctx, cancel := context.WithTimeout(ctx, a.within)
 	defer cancel()
-	answer, err := client.ListPods(ctx, &pods.ListPodsRequest{})
+	answer, err := client.ListPods(ctx, &pods.ListPodsRequest{}, within(mostPodList))
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (a *podsAPI) follow(ctx context.Context, client pods.PodsClient) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	events, failed := make(chan *pods.WatchPodsEvent), make(chan error, 1)
-	stream, err := client.WatchPods(ctx, &pods.WatchPodsRequest{})
+	stream, err := client.WatchPods(ctx, &pods.WatchPodsRequest{}, within(mostEvent))
 	if err != nil {
 		return err
 	}

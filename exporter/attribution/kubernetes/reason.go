@@ -97,6 +97,9 @@ func why(err error) Reason {
 // whyCall finds the reason of a failed gRPC call. dialled is how the last try to connect failed,
 // which the status tells in words only.
 func whyCall(err, dialled error) Reason {
+	if strings.Contains(status.Convert(err).Message(), errTooLarge.Error()) { // our own word on an answer
+		return TooLarge
+	}
 	switch status.Code(err) {
 	case codes.DeadlineExceeded:
 		return Hanging

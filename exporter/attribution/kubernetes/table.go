@@ -6,9 +6,6 @@ import (
 	"sync/atomic"
 )
 
-// mostPods is how many are kept: far above what a node runs.
-const mostPods = 16384
-
 type podName struct{ namespace, name string }
 
 // table holds the pods of the node by all they are asked for by.

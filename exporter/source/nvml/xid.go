@@ -20,6 +20,11 @@ const (
 	together = 2 * time.Second
 	// maxUnpaired is how many XIDs of a code, told of by one of both alone, are kept for the other.
 	maxUnpaired = 64
+	// maxUnknown is how many codes of a device have series of their own that the catalogue does not have. Any
+	// number may come from the kernel's log; all further ones are counted as otherXID.
+	maxUnknown = 64
+	// otherXID is the code of the XIDs beyond maxUnknown. The driver has no XID 0.
+	otherXID = 0
 )
 
 // teller is who tells of an XID.
@@ -38,6 +43,7 @@ type xids struct {
 	mu        sync.Mutex
 	uuid, pci string    // the uuid is empty while no device is known at the address
 	codes     []xidCode // rising
+	unknown   int       // of them, those that the catalogue does not have
 	asked     [len(telemetry.XID{}.Events)]uint64
 
 	// What read returns. It is replaced when it changes, and never changed: snapshots hold it.
@@ -99,14 +105,28 @@ func (x *xids) note(who teller, code uint64, at time.Time, rest string) bool {
 	return true
 }
 
-// at returns the entry of a code, which is made when there is none.
+// at returns the entry of a code, which is made when there is none: of one that the catalogue does not have,
+// beyond maxUnknown, that of otherXID.
 func (x *xids) at(code uint64) *xidCode {
-	i, found := slices.BinarySearchFunc(x.codes, code, func(c xidCode, code uint64) int { return cmp.Compare(c.code, code) })
+	i, found := x.find(code)
+	if !found && code != otherXID && telemetry.XIDMeaningOf(code).Brief == "" {
+		if x.unknown < maxUnknown {
+			x.unknown++
+		} else {
+			code = otherXID
+			i, found = x.find(code)
+		}
+	}
 	if !found {
 		labels := telemetry.XIDErrorsAttributes{XID: int64(code)}.Labels()
 		x.codes = slices.Insert(x.codes, i, xidCode{code: code, labels: labels})
 	}
 	return &x.codes[i]
+}
+
+// find returns where the entry of a code is, or belongs.
+func (x *xids) find(code uint64) (i int, found bool) {
+	return slices.BinarySearchFunc(x.codes, code, func(c xidCode, code uint64) int { return cmp.Compare(c.code, code) })
 }
 
 // pair takes the other teller's word on the same XID out, and says whether there was one. Each

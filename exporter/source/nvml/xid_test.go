@@ -273,3 +273,38 @@ func TestXIDsAreLogged(t *testing.T) {
 		}
 	}
 }
+
+// Codes that the catalogue does not have are a few series of a device, whatever the kernel's log says; those that
+// it has are always series of their own, and all are counted.
+func TestXIDs_UnknownCodesAreFolded(t *testing.T) {
+	x := newBook().device("GPU-0")
+	const most = 9999
+	for code := uint64(1); code <= most; code++ {
+		x.heard(code, noon.Add(time.Duration(code)*time.Minute), "")
+	}
+	got := errorsOf(counted(x).Errors)
+	known, sum := 0, 0.
+	for code := uint64(1); code <= most; code++ {
+		if telemetry.XIDMeaningOf(code).Brief == "" {
+			continue
+		}
+		known++
+		if got[fmt.Sprint(code)] != 1 {
+			t.Errorf("code %d of the catalogue is counted %v times, want 1", code, got[fmt.Sprint(code)])
+		}
+	}
+	for _, n := range got {
+		sum += n
+	}
+	if want := known + maxUnknown + 1; len(got) != want || sum != most {
+		t.Errorf("%d series with %v errors, want %d with %d", len(got), sum, want, most)
+	}
+	if want := float64(most - known - maxUnknown); got["0"] != want {
+		t.Errorf("code 0 is counted %v times, want %v", got["0"], want)
+	}
+	x.heard(79, noon, "")
+	x.heard(5000, noon.Add(time.Hour), "")
+	if again := errorsOf(counted(x).Errors); again["79"] != 2 || again["0"] != got["0"]+1 {
+		t.Errorf("later, code 79 is counted %v times and code 0 %v times", again["79"], again["0"])
+	}
+}
