@@ -11,28 +11,27 @@ import (
 	"github.com/gpumeter/gpumeter/exporter/snapshot"
 )
 
-// Wire types of protobuf.
+// Wire types of protobuf. That of a varint is 0.
 const (
-	wireVarint = iota
-	wireFixed64
-	wireBytes
+	wireFixed64 = 1
+	wireBytes   = 2
 )
 
 // Field tags of io/prometheus/client/metrics.proto: the number of a field, shifted by 3, and its wire type.
 const (
 	familyName      = 1<<3 | wireBytes
 	familyHelp      = 2<<3 | wireBytes
-	familyType      = 3<<3 | wireVarint
+	familyType      = 3 << 3
 	familyMetric    = 4<<3 | wireBytes
 	familyUnit      = 5<<3 | wireBytes
 	metricGauge     = 2<<3 | wireBytes
 	metricCounter   = 3<<3 | wireBytes
 	metricHistogram = 7<<3 | wireBytes
 	numberValue     = 1<<3 | wireFixed64 // of Gauge and of Counter
-	histogramCount  = 1<<3 | wireVarint
+	histogramCount  = 1 << 3
 	histogramSum    = 2<<3 | wireFixed64
 	histogramBucket = 3<<3 | wireBytes
-	bucketCount     = 1<<3 | wireVarint
+	bucketCount     = 1 << 3
 	bucketBound     = 2<<3 | wireFixed64
 )
 
