@@ -9,8 +9,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gpumeter
 # go-nvml's own code calls functions its header marks deprecated: pages of warnings otherwise.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-# A TMPDIR of our own: cgo compiles there, and a stray nvml.h in the machine's would be found
-# before go-nvml's and break its build.
+# cgo compiles in TMPDIR: a stray nvml.h in the machine's would be found before go-nvml's.
 export TMPDIR := $(CACHE)/tmp
 $(shell mkdir -p "$(TMPDIR)")
 
@@ -21,9 +20,6 @@ REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION)) $(if $(REVISION),-X main.revision=$(REVISION))
 
 # More flags, from the command line: make test TESTFLAGS=-v, make run ARGS="--log.level=debug".
-TESTFLAGS ?=
-BENCHFLAGS ?=
-ARGS ?=
 BINARY ?= bin/gpumeter
 
 # What make quick tests: all but the folders below test/, which run built programs.
