@@ -13,7 +13,7 @@ const (
 	mostPlain       = 16  // pages written at once without compression: 70 KB each
 	mostCompressed  = 4   // and with compression: 1 to 2 MB each
 	mostPages       = 8   // other pages at once
-	mostWaiting     = 100 // requests that wait for any of these
+	mostWaiting     = 256 // requests that wait for any of these
 	mostStreams     = 8   // requests at once on an HTTP/2 connection
 	mostHeader      = 16 << 10
 )

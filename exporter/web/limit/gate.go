@@ -11,9 +11,9 @@ import (
 
 // Patience of a Gate.
 const (
-	queueTime = 5 * time.Second // how long a request waits for a seat
-	stallTime = 2 * time.Second // a write that lasts this long is cut when others wait
-	writeTime = 5 * time.Second // and so is a response, counted from its first byte
+	queueTime = 10 * time.Second // how long a request waits for a seat
+	stallTime = 2 * time.Second  // a write that lasts this long is cut when others wait
+	writeTime = 5 * time.Second  // and so is a response, counted from its first byte
 	lookEvery = 100 * time.Millisecond
 )
 
