@@ -29,7 +29,7 @@ func Probe(library string, hold io.Reader, out io.Writer) error {
 		return fmt.Errorf("probe: %w", err)
 	}
 	if found.Error == "" {
-		lib.Shutdown() // the process ends, whatever it returns
+		_ = lib.Shutdown() // the process ends, whatever it returns
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func examine(lib library) (out report) {
 	out.InitSeconds = time.Since(began).Seconds()
 	n, ret := lib.DeviceGetCount()
 	if ret != nvml.SUCCESS {
-		lib.Shutdown()
+		_ = lib.Shutdown()
 		return report{Error: "count devices: " + ret.Error()}
 	}
 	for i := range n {
