@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	attackTime   = 6 * time.Second
+	attackTime   = 4 * time.Second
 	attackMemory = 64 // MiB, as in the systemd unit and in the chart
 )
 
