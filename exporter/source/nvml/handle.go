@@ -76,11 +76,11 @@ func (h *handle) Identity() *telemetry.Identity { return &h.identity }
 // Read asks everything the spec says NVML gives, each question once; a group is one file of this
 // package, or numbered fields alone. A device that is lost still has the XIDs that tell why.
 func (h *handle) Read(_ context.Context, out *telemetry.Device) *metric.Reason {
-	g := h.given.Load()
-	h.history.xids.read(g != nil && g.watched.Load(), &out.XID)
 	h.reader.gate.enter()
 	defer h.reader.gate.leave()
-	if g = h.given.Load(); g == nil {
+	g := h.given.Load()
+	h.history.xids.read(g != nil && g.watched.Load(), &out.XID)
+	if g == nil {
 		return metric.Lost
 	}
 	p := &h.pass

@@ -131,6 +131,9 @@ func TestRenewal_HealthyDevicesAreReadThroughout(t *testing.T) {
 				if why := h[1].Read(context.Background(), out); why != nil {
 					t.Errorf("a healthy device is read with %q during the renewal", why.Text)
 				}
+				if out.XID.Errors == nil {
+					t.Error("a healthy device has no XID counters during the renewal")
+				}
 				if why := out.Profiling.SMActive.Why(); why != nil {
 					t.Errorf("a healthy device has no profile during the renewal: %s", why.Text)
 				}
