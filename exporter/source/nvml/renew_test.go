@@ -125,7 +125,7 @@ func TestRenewal_HealthyDevicesAreReadThroughout(t *testing.T) {
 				select {
 				case <-stop:
 					return
-				default:
+				case <-time.After(20 * time.Millisecond): // some begin while the session is renewed
 				}
 				out := new(telemetry.Device)
 				if why := h[1].Read(context.Background(), out); why != nil {
