@@ -39,7 +39,7 @@ func TestDirectory_FollowsNoLink(t *testing.T) {
 	if job, _ := d.Job("77", ""); job != (Job{ID: "77"}) {
 		t.Errorf("the job is %+v, of a file elsewhere", job)
 	}
-	if got := said(); strings.Contains(got, "root") || strings.Contains(got, "SALT") || !strings.Contains(got, "/0: not a regular file") {
+	if got := said(); strings.Contains(got, "root:") || strings.Contains(got, "SALT") || !strings.Contains(got, "/0: not a regular file") {
 		t.Errorf("shown is %s", got)
 	}
 
