@@ -48,14 +48,14 @@ func TestRecovery_HealthyGPUsAreOnEveryPage(t *testing.T) {
 			t.Parallel()
 			library, config := fakeDriver(t)
 			fakenvml.Configure(t, config, fmt.Sprintf("gpus %d", gpus))
-			interval := "1s" // of a short run
+			interval, timeout := "1s", "5s" // of a short run, which many others may run beside
 			if scrapesOfRecovery(t) > 100 {
-				interval = "30s"
+				interval, timeout = "30s", "2s" // as by default
 			}
 			sysfs := t.TempDir()
 			bus := onBus(t, sysfs, gpus)
 			e := serve(t, []string{"FAKENVML_CONFIG=" + config, "GPUMETER_HOST_SYS=" + sysfs}, "--nvml.library", library, "--kernel-log", "none",
-				"--relist-interval", interval, "--retry-interval", interval, "--max-age", "100ms", "--log.level", "debug")
+				"--relist-interval", interval, "--retry-interval", interval, "--read-timeout", timeout, "--max-age", "100ms", "--log.level", "debug")
 			page := func() map[string]*dto.MetricFamily { return parse(t, e.get(t, "/metrics", "Accept", "text/plain")) }
 			var before map[string]bool
 			waitUntil(t, "every GPU has a profile", func() bool {
