@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// mostFolds is the number of folded workloads that are remembered. Beyond it those that ended first are
-// forgotten before --workload-keep is over: they may then get series of their own when they come again.
+// mostFolds is the maximum number of folded workloads that are remembered. Above it the workloads that ended
+// first are forgotten before --workload-keep is over; when they return, they may get series of their own.
 const mostFolds = 32768
 
-// fold is all that is kept of a folded workload: what it takes is told with the others of type overflow, and
-// billed to its own line of the ledger. There may be thousands of them.
+// fold is the record of a folded workload. Its usage is reported in the overflow series and billed to its own
+// line of the ledger. There may be thousands of records.
 type fold struct {
 	turn     uint64 // of the last snapshot it was in
 	seen     int64  // when, Unix time in nanoseconds
@@ -65,7 +65,7 @@ func (f *folds) add(at Thing, w Workload, now time.Time) *fold {
 	return one
 }
 
-// fold folds a workload that had an account. What was told of it as 0 is told with the others.
+// fold folds a workload that had an account, and reports its held counters in the overflow series.
 func (a *Attributor) fold(acc *account) {
 	a.leave(acc)
 	a.order = slices.DeleteFunc(a.order, func(other *account) bool { return other == acc })
@@ -128,8 +128,8 @@ func (a *Attributor) openOverflow(at Thing) *account {
 // overflowOf returns the account of all folded workloads of a thing, nil where there is none.
 func (a *Attributor) overflowOf(at Thing) *account { return a.accounts[key{at, overflow}] }
 
-// sweepFolds bills the folded workloads that ended before their labels were complete, and forgets those that
-// ended long ago, or first of too many.
+// sweepFolds bills the folded workloads that ended before their labels were complete. It forgets workloads that
+// ended before --workload-keep, and above mostFolds the ones that ended first.
 func (a *Attributor) sweepFolds() {
 	keep := a.clock.Add(-a.cfg.Keep).UnixNano()
 	for id, f := range a.folds.of {

@@ -36,8 +36,8 @@ const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount/"
 // errOutside is the failure of asking the API server of a cluster this process does not run in.
 var errOutside = errors.New("not in a pod: KUBERNETES_SERVICE_HOST is not set")
 
-// config is how client-go is to reach the endpoint. asked is called for each request, those that client-go
-// repeats included; nil: it is not.
+// config returns client-go's configuration for the endpoint. asked is called for each request, repeated ones
+// included; it may be nil.
 func (e Endpoint) config(asked func()) (*rest.Config, error) {
 	if e.URL == "" {
 		host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
